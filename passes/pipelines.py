@@ -21,6 +21,7 @@ GRAPH = (
     "graph-simplify",  # the forms below expect normalised spellings
     "graph-recognize",  # composites from what exporters write, before anything moves apart
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
+    "graph-hoist-loop-matmuls",  # products that need not wait for one another
     "graph-merge-matmuls",  # Q, K and V in one contraction
     "graph-simplify",
     *_CLEAN,

@@ -2,17 +2,18 @@
 
 A value that no iteration changes is used where it is, so that it may be a constant in the loop. A
 value to which each iteration only appends is not read in the loop: what is appended is collected,
-and joined once behind the loop.
+and joined once behind the loop. A counter follows from the number of the iteration.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...mlir import ir
 from ..symbolic import Dim
 from .base import create, graph_op
 from .control_flow import YieldAllOp, terminator
+from .loop_count import Counter
 from .movement import ConcatOp, concat, reshape, transpose
 from .types import TensorType, type_of
 
@@ -42,21 +43,35 @@ class Appended:
         return concat([self.first, rows], axis=self.axis)
 
 
-State = ir.Value | Unchanged | Appended
+State = ir.Value | Unchanged | Appended | Counter
+
+
+def use_unchanged(block: ir.Block, initial: Sequence[ir.Value], leading: int) -> None:
+    """Use the `initial` carried values that no iteration changes in `block`, the body of a loop."""
+    yielded = list(terminator(block).operands)[leading:]
+    for argument, first, after in zip(block.arguments, initial, yielded, strict=False):
+        if after in (argument, first) and argument.type == first.type:
+            argument.replace_all_uses_with(first)
 
 
 def reduce_state(
-    block: ir.Block, initial: Sequence[ir.Value], leading: int, inner: Collection[str]
+    block: ir.Block,
+    initial: Sequence[ir.Value],
+    leading: int,
+    inner: Collection[str],
+    counters: Mapping[int, Counter],
 ) -> list[State]:
     """Drop arguments of `block`, the body of a loop, that it need not carry.
 
-    `initial` are the first carried values, `leading` is the number of values that the block yields
-    before the next ones, and `inner` are the names of sizes that mean nothing outside. Returns what
-    becomes of each carried value; those that stay are the elements of `initial`. The block yields
-    what is appended behind all else.
+    `initial` are the first carried values, which the block uses where they are unchanged,
+    `leading` is the number of values that the block yields before the next ones, and `inner` are
+    the names of sizes that mean nothing outside. `counters` are arguments, by number, that nothing
+    uses any more. Returns what becomes of each carried value; those that stay are the elements of
+    `initial`. The block yields what is appended behind all else.
     """
     states = [
-        _state_of(block, number, first, leading, inner) for number, first in enumerate(initial)
+        counters[number] if number in counters else _state_of(block, number, first, leading, inner)
+        for number, first in enumerate(initial)
     ]
     if all(isinstance(state, ir.Value) for state in states):
         return states
@@ -77,9 +92,7 @@ def reduce_state(
         create(YieldAllOp, [[*kept, *appended]], {}, [])
     end.erase()
     for number, state in reversed(list(enumerate(states))):
-        if isinstance(state, Unchanged):
-            block.arguments[number].replace_all_uses_with(state.value)
-        elif isinstance(state, Appended):
+        if isinstance(state, Appended):
             yielded[leading + number].owner.operation.erase()
         if not isinstance(state, ir.Value):
             block.erase_argument(number)
@@ -90,7 +103,7 @@ def _state_of(
     block: ir.Block, number: int, first: ir.Value, leading: int, inner: Collection[str]
 ) -> State:
     argument, after = block.arguments[number], terminator(block).operands[leading + number]
-    if after == argument:
+    if after in (argument, first):
         return Unchanged(first) if argument.type == first.type else first
     op = None if isinstance(after.owner, ir.Block) else graph_op(after.owner)
     if not isinstance(op, ConcatOp) or op.xs[0] != argument or len(op.xs) == 1:

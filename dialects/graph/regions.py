@@ -21,9 +21,11 @@ from .control_flow import (
     WhileOp,
     YieldAllOp,
     bound_names,
+    terminator,
     yielded_types,
 )
-from .loop_state import Appended, State, Unchanged, reduce_state
+from .loop_count import Counter, as_value, count_iterations, counters, use_iteration
+from .loop_state import Appended, State, Unchanged, reduce_state, use_unchanged
 from .shapes import constant
 from .symbolic_values import known_sizes
 from .types import TensorType, to_mlir, type_of
@@ -188,7 +190,14 @@ class _LoopDraft:
 
     def _finish(self, draft: "_Draft", block: ir.Block, leading: int) -> list[ir.Value]:
         inner = {self.index} | self._own_names() | draft.inner_names()
-        states = reduce_state(block, self.initial, leading, inner)
+        use_unchanged(block, self.initial, leading)
+        found = counters(block, self.initial, list(terminator(block).operands)[leading:])
+        use_iteration(block, found, Dim.symbol(self.index))
+        if leading and self._is_counted(block):
+            leading = 0
+        known = {} if leading else found
+        states = reduce_state(block, self.initial, leading, inner, known)
+        firsts = self.initial
         stays = [isinstance(state, ir.Value) for state in states]
         self.initial = list(compress(self.initial, stays))
         self.arguments = list(compress(self.arguments, stays))
@@ -196,8 +205,29 @@ class _LoopDraft:
         appended = [state for state in states if isinstance(state, Appended)]
         split = len(results) - len(appended)
         carried, stacks = iter(results[: len(self.initial)]), iter(results[split:])
-        after = [_after(state, carried, stacks) for state in states]
+        after = [
+            as_value(state.at(self.count), first)
+            if isinstance(state, Counter)
+            else _after(state, carried, stacks)
+            for state, first in zip(states, firsts, strict=True)
+        ]
         return [*after, *results[len(self.initial) : split]]
+
+    def _is_counted(self, block: ir.Block) -> bool:
+        """Take the condition of a loop that counters end out of `block`, and limit the loop by its
+        number of iterations; return whether that can be."""
+        end = terminator(block)
+        condition, *others = end.operands
+        count = count_iterations(
+            self.condition, condition, Dim.symbol(self.index), self.count, UNLIMITED
+        )
+        if count is None:
+            return False
+        with ir.InsertionPoint(end), end.location:
+            create(YieldAllOp, [others], {}, [])
+        end.erase()
+        self.count, self.condition = count, None
+        return True
 
     def _finish_reduced(
         self, draft: "_Draft", leading: int, yielded: Sequence[TensorType]

@@ -4,7 +4,7 @@ Ops are identified by their results: an op of a group has exactly one, and the P
 are not unique in the bindings.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +13,7 @@ from ....dialects.locations import fuse_locations, node_name
 from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import constant_scalar, has_one_use, producer
+from ...infra.report import RewriteStatistics
 
 Group = list[graph.GraphOp]
 
@@ -27,11 +28,33 @@ def fuse_groups(
     max_operands: int,
     state: PassState,
 ) -> None:
-    """Replace each root and the elementwise ops that can join it by a `graph.fused`."""
-    _dequantize_for_each_use(function)
-    operations = [op.operation for op in function.regions[0].blocks[0].operations]
-    grower = _Grower(operations, max_operands)
+    """Replace each root and the elementwise ops that can join it by a `graph.fused`, also in the
+    regions of loops and branches."""
     statistics = state.statistics(f"fuse-{kind}")
+    for block in _blocks(function):
+        _fuse_in_block(block, roots, kind, max_operands, statistics)
+
+
+def _blocks(operation: Any) -> Iterator[ir.Block]:
+    """The blocks in the regions of `operation`, and in those of the control flow in them."""
+    for region in operation.regions:
+        for block in region.blocks:
+            yield block
+            for inner in block.operations:
+                if isinstance(graph.graph_op(inner), graph.RegionOp):
+                    yield from _blocks(inner.operation)
+
+
+def _fuse_in_block(
+    block: ir.Block,
+    roots: type[graph.GraphOp],
+    kind: str,
+    max_operands: int,
+    statistics: RewriteStatistics,
+) -> None:
+    _dequantize_for_each_use(block)
+    operations = [op.operation for op in block.operations]
+    grower = _Grower(operations, max_operands)
     for operation in operations:
         root = graph.graph_op(operation)
         if not isinstance(root, roots) or _result(root) in grower.taken:
@@ -45,9 +68,9 @@ def fuse_groups(
             operation.erase()
 
 
-def _dequantize_for_each_use(function: Any) -> None:
+def _dequantize_for_each_use(block: ir.Block) -> None:
     """Give every user of a dequantized value an op of its own, so that it can join their groups."""
-    for op in list(function.regions[0].blocks[0].operations):
+    for op in list(block.operations):
         view = graph.graph_op(op)
         if not isinstance(view, graph.DequantizeOp):
             continue
@@ -154,7 +177,7 @@ class _Grower:
         """Return whether `value` is available at the root, or is a constant."""
         if isinstance(value.owner, ir.Block):
             return True
-        return value.owner.name == "graph.constant" or self.position.get(value, start) < start
+        return value.owner.name == "graph.constant" or self.position.get(value, -1) < start
 
 
 def _result(op: graph.GraphOp) -> ir.Value:

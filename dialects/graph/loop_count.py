@@ -1,0 +1,191 @@
+"""The number of iterations of a loop that a counter ends, for a loop that is being built.
+
+Exporters write loops over the steps of a sequence with a counter and a condition::
+
+    while i < n:
+        x[i] ...
+        i = i + 1
+
+Such a loop is one of known length: the host need not wait for its condition, and reads rows at
+positions that it knows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import Dim, maximum, minimum
+from .base import graph_op
+from .casts import CastOp, cast
+from .elementwise import (
+    AddOp,
+    AndOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    SubOp,
+    less_or_equal,
+)
+from .movement import ReshapeOp, reshape
+from .shapes import ConstantOp, constant, require, sizes
+from .symbolic_values import known_sizes
+from .types import is_float, type_of
+
+EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
+"""Magnitudes up to which floats hold every integer: counters are compared as such."""
+
+_COUNTING = (np.dtype(np.int32), np.dtype(np.int64))
+
+Size = int | Dim
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A carried integer that is `first` in the first iteration, and grows by `step` in each."""
+
+    first: Size
+    step: int
+
+    def at(self, iteration: Size) -> Size:
+        """The value in an iteration, counted from 0."""
+        return self.first + self.step * iteration
+
+
+def counters(
+    block: ir.Block, initial: Sequence[ir.Value], yielded: Sequence[ir.Value]
+) -> dict[int, Counter]:
+    """The arguments of `block`, the body of a loop, that are counters, by number."""
+    found = {}
+    for number, (argument, first, after) in enumerate(
+        zip(block.arguments, initial, yielded, strict=False)
+    ):
+        type_, step = type_of(argument), _step(argument, after)
+        is_scalar = type_.dtype in _COUNTING and all(size == 1 for size in type_.shape)
+        start = known_sizes(first) if is_scalar and step is not None else None
+        if start is not None and step is not None:
+            found[number] = Counter(start[0], step)
+    return found
+
+
+def _step(argument: ir.Value, after: ir.Value) -> int | None:
+    """What an iteration adds to `argument`, if it is a constant."""
+    op = graph_op(after.owner)
+    if not isinstance(op, AddOp | SubOp):
+        return None
+    a, b = op.operation.operands
+    if isinstance(op, AddOp) and b == argument:
+        a, b = b, a
+    step = known_sizes(b) if a == argument else None
+    if step is None or not isinstance(step[0], int):
+        return None
+    return step[0] if isinstance(op, AddOp) else -step[0]
+
+
+def use_iteration(block: ir.Block, found: dict[int, Counter], iteration: Dim) -> None:
+    """Compute the counters in `block` from the number of the iteration."""
+    with ir.InsertionPoint.at_block_begin(block):
+        for number, counter in found.items():
+            argument = block.arguments[number]
+            argument.replace_all_uses_with(as_value(counter.at(iteration), argument))
+
+
+def as_value(size: Size, like: ir.Value) -> ir.Value:
+    """`size` as a tensor of the type of `like`."""
+    type_ = type_of(like)
+    value = reshape(sizes(sizes=[size]), shape=type_.shape)
+    return value if type_.dtype == np.int64 else cast(value, to=type_.dtype)
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A condition ``0 < rest``; `dtype` is the float type that it was computed in, if any."""
+
+    rest: Size
+    dtype: np.dtype | None
+
+
+def count_iterations(
+    first: ir.Value | None, condition: ir.Value, iteration: Dim, limit: Size, unlimited: int
+) -> Size | None:
+    """The number of iterations of a loop that runs while conditions on counters hold, and `limit`
+    of them at most; None if it is not known.
+
+    `first` is the condition of the first iteration (None: it holds), `condition` that of the next
+    one after `iteration`. Emits checks that counters which are compared as floats are exact.
+    """
+    bounds = _bounds(condition)
+    before = [] if first is None or known_sizes(first) == (1,) else _bounds(first)
+    if bounds is None or before is None:
+        return None
+    of_first = [bound.rest for bound in before]
+    counts = []
+    for bound in bounds:
+        count = bound.rest + iteration + 1
+        if isinstance(count, Dim) and str(iteration) in count.symbols():
+            return None
+        holds = count not in of_first  # in the first iteration, whatever the sizes are
+        counts.append(maximum(count, 1 if holds else 0))
+        of_first = [rest for rest in of_first if rest != count]
+    if of_first:
+        return None
+    for count, bound in zip(counts, bounds, strict=True):
+        _require_exact(count, bound)
+    for count in counts:
+        limit = count if limit == unlimited else minimum(limit, count)
+    return limit
+
+
+def _require_exact(count: Size, bound: _Bound) -> None:
+    if bound.dtype is not None:
+        most = constant(value=np.array(EXACT[bound.dtype], np.int64))
+        message = f"a loop counts in {bound.dtype}, further than that is exact"
+        require(less_or_equal(as_value(count, most), most), message=message)
+
+
+def _bounds(condition: ir.Value) -> list[_Bound] | None:
+    """The conditions that must all hold for `condition` to; None if one is not on counters."""
+    waiting, found = [condition], []
+    while waiting:
+        op = graph_op(waiting.pop().owner)
+        if isinstance(op, ReshapeOp | CastOp) and type_of(op.x).dtype == np.bool_:
+            waiting.append(op.x)
+        elif isinstance(op, AndOp):
+            waiting += reversed(op.operation.operands)
+        elif isinstance(op, LessOp | LessOrEqualOp | GreaterOp | GreaterOrEqualOp):
+            bound = _bound(op)
+            if bound is None:
+                return None
+            found.append(bound)
+        else:
+            return None
+    return found
+
+
+def _bound(op: LessOp | LessOrEqualOp | GreaterOp | GreaterOrEqualOp) -> _Bound | None:
+    a, b = op.operation.operands
+    if isinstance(op, GreaterOp | GreaterOrEqualOp):
+        a, b = b, a
+    low, high, dtype = _size(a), _size(b), type_of(a).dtype
+    if low is None or high is None or (is_float(dtype) and dtype not in EXACT):
+        return None
+    more = 1 if isinstance(op, LessOrEqualOp | GreaterOrEqualOp) else 0
+    return _Bound(high - low + more, dtype if is_float(dtype) else None)
+
+
+def _size(value: ir.Value) -> Size | None:
+    """The integer that `value`, one number of any type, holds; None if it is not known."""
+    if any(size != 1 for size in type_of(value).shape):
+        return None
+    while is_float(type_of(value).dtype):
+        op = graph_op(value.owner)
+        if isinstance(op, ConstantOp):
+            number = float(op.attrs["value"].reshape(())[()])
+            return int(number) if number.is_integer() else None
+        if not isinstance(op, CastOp | ReshapeOp) or type_of(op.x).dtype.itemsize < 4:
+            return None
+        value = op.x
+    known = known_sizes(value)
+    return None if known is None else known[0]
