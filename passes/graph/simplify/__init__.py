@@ -9,6 +9,7 @@ from . import (
     casts,
     chains,
     commuted,
+    convolution,
     expansion,
     indexing,
     movement,
@@ -30,6 +31,7 @@ REWRITES = (
     *selection.REWRITES,
     *indexing.REWRITES,
     *expansion.REWRITES,
+    *convolution.REWRITES,
     *pooling.REWRITES,
     *quantization.REWRITES,
 )

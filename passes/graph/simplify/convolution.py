@@ -1,0 +1,62 @@
+"""Convolutions along axes of one element, as exporters write those of sequences."""
+
+from typing import Any
+
+from ....dialects import graph
+from ....mlir import ir
+from ...infra.query import producer
+from ...infra.rewrite import rewrite
+
+
+@rewrite(graph.ConvOp)
+def conv_of_unit_axis(op: graph.ConvOp) -> Any:
+    """``conv(x, w)  -->  reshape(conv(reshape(x), w'))`` without a spatial axis of one element,
+    where ``w'`` are the taps that meet it. Exact for finite weights.
+
+    Keras computes convolutions of sequences as those of images with a row, or a column.
+    """
+    if op.attrs["layout"] != "channels_first" or producer(op.w, graph.DequantizeOp) is not None:
+        return None  # integers are convolved where they are dequantized
+    taps = _unit_axes(op)
+    if not taps:
+        return None
+    kept = [axis for axis in range(len(op.attrs["strides"])) if axis not in taps]
+    attrs = dict(op.attrs)
+    for name in ("strides", "dilations", "low", "high"):
+        attrs[name] = [op.attrs[name][axis] for axis in kept]
+    y = graph.conv(_without(op.x, taps), _without(_tapped(op.w, taps), taps), **attrs)
+    return graph.reshape(y, shape=graph.type_of(op.result).shape)
+
+
+def _unit_axes(op: graph.ConvOp) -> dict[int, int]:
+    """The spatial axes of one element before and after, each with the tap that meets it, but for
+    one axis if that is all of them."""
+    found = {}
+    pairs = zip(graph.type_of(op.x).shape[2:], graph.type_of(op.result).shape[2:], strict=True)
+    for axis, sizes in enumerate(pairs):
+        tap, rest = divmod(op.attrs["low"][axis], op.attrs["dilations"][axis])
+        taps = graph.type_of(op.w).shape[2 + axis]
+        if sizes == (1, 1) and not rest and isinstance(taps, int) and tap < taps:
+            found[axis] = tap
+    if len(found) == len(op.attrs["strides"]):
+        found.popitem()
+    return found
+
+
+def _tapped(w: ir.Value, taps: dict[int, int]) -> ir.Value:
+    """The weights `w` with one of the `taps` along each of their axes."""
+    shape = list(graph.type_of(w).shape)
+    if all(shape[2 + axis] == 1 for axis in taps):
+        return w
+    starts = [0] * len(shape)
+    for axis, tap in taps.items():
+        starts[2 + axis], shape[2 + axis] = tap, 1
+    return graph.slice_(w, starts=starts, sizes=shape, steps=[1] * len(shape))
+
+
+def _without(x: ir.Value, axes: dict[int, int]) -> ir.Value:
+    shape = graph.type_of(x).shape
+    return graph.reshape(x, shape=[n for axis, n in enumerate(shape) if axis - 2 not in axes])
+
+
+REWRITES = (conv_of_unit_axis,)
