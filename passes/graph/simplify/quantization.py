@@ -26,6 +26,27 @@ def requantize_alike(op: graph.QuantizeOp) -> Any:
     return inner.x if _is_normal(op.scale) else None
 
 
+@rewrite(graph.QuantizeOp)
+def requantize_moved(op: graph.QuantizeOp) -> Any:
+    """``quantize(transpose(dequantize(x, s, z)), s, z)  -->  transpose(x)``, also through several
+    ops that move elements, for one scale. Exact, as above."""
+    moves, value = [], op.x
+    while (move := producer(value, (graph.TransposeOp, graph.ReshapeOp))) is not None:
+        moves.append(move)
+        value = move.x
+    inner = _dequantized_alike(value)
+    if not moves or inner is None or graph.type_of(inner.x).dtype != graph.type_of(op.result).dtype:
+        return None
+    if not _equal(inner.zero_point, op.zero_point) or not _equal(inner.scale, op.scale):
+        return None
+    if inner.attrs["to"] != np.float32 or not _is_normal(op.scale):
+        return None
+    moved = inner.x
+    for move in reversed(moves):
+        moved = graph.build(type(move), [moved], move.attrs)
+    return moved
+
+
 @rewrite(graph.MaxPoolOp)
 def pool_quantized(op: graph.MaxPoolOp) -> Any:
     """``max_pool(dequantize(x, s, z))  -->  dequantize(max_pool(x), s, z)`` for one positive scale,
@@ -66,7 +87,7 @@ def pad_quantized(op: graph.PadOp) -> Any:
     return graph.dequantize(padded, inner.scale, inner.zero_point, **inner.attrs)
 
 
-REWRITES = (requantize_alike, pool_quantized, move_quantized, pad_quantized)
+REWRITES = (requantize_alike, requantize_moved, pool_quantized, move_quantized, pad_quantized)
 
 
 def _dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:

@@ -21,6 +21,16 @@ EXAMPLES = [
         ("2x5xui8",),
     ),
     Example(
+        "requantize-moved",
+        lambda x: graph.quantize(
+            graph.reshape(graph.transpose(_dequantized(x), perm=[1, 0, 2]), shape=[5, 6]),
+            c(0.25),
+            c(3, np.uint8),
+        ),
+        ["transpose", "reshape"],
+        ("2x5x3xui8",),
+    ),
+    Example(
         "pool-quantized",
         lambda x: graph.max_pool(
             _dequantized(x), **window([3, 2], low=[1, 0], high=[1, 1]), layout=FIRST
