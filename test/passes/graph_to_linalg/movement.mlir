@@ -144,10 +144,11 @@ func.func @transposed_product(%a: tensor<3x8xf32>, %b: tensor<8x4xf32>) -> tenso
 
 // -----
 
-// Its rows may change places.
+// So is one whose rows change places.
 // CHECK-LABEL: @product_of_moved_rows
-// CHECK-NOT: iree_tensor_ext.compute_barrier.end
-// CHECK: return
+// CHECK: %[[Y:.*]] = linalg.batch_matmul
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[Y]])
+// CHECK: linalg.transpose ins(%[[STORED]]
 func.func @product_of_moved_rows(%a: tensor<2x3x8xf32>, %b: tensor<2x8x4xf32>) -> tensor<3x2x4xf32> {
   %0 = "graph.matmul"(%a, %b) : (tensor<2x3x8xf32>, tensor<2x8x4xf32>) -> tensor<2x3x4xf32>
   %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0, 2>} : (tensor<2x3x4xf32>) -> tensor<3x2x4xf32>
