@@ -151,6 +151,9 @@ class DirectConvShape:
         return [(start, self._tile(start, min(self.tile_w, width - start))) for start in starts]
 
     def _tile(self, start: int, pixels: int) -> RowTile:
+        last = start + pixels - 1
+        if self._is_inside(start, 0) and self._is_inside(last, self.kernel[1] - 1):
+            return self.interior(pixels)
         inside = [
             tuple(i for i in range(pixels) if self._is_inside(start + i, tap))
             for tap in range(self.kernel[1])

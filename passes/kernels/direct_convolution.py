@@ -24,6 +24,10 @@ MANY_CHANNELS = 16
 mask each."""
 
 
+MAX_UNROLLED_TAPS = 16
+"""Taps along a row that are unrolled at most: filters of signals have hundreds."""
+
+
 @dataclass(frozen=True)
 class _Panel:
     """A panel of features: its first feature, and its weights, from the first tap of a row on."""
@@ -162,7 +166,7 @@ class DirectConvEmitter(VectorEmitter):
 
     def _tiles(self, row: _Row, panel: _Panel) -> None:
         """Emit the tiles of a row."""
-        if not self.shape.has_known_width:
+        if not self.shape.has_known_width or self.shape.kernel[1] > MAX_UNROLLED_TAPS:
             self._choose_tiles(row, panel)
             return
         for start, count, tile in _runs(self.shape.tiles()):
@@ -174,8 +178,8 @@ class DirectConvEmitter(VectorEmitter):
             self.repeat(first, first + count, emit)
 
     def _choose_tiles(self, row: _Row, panel: _Panel) -> None:
-        """Emit the tiles of a row whose length is known at run time, in the widths that compute the
-        fewest pixels twice."""
+        """Emit the tiles of a row whose length is known at run time, or of which many may reach
+        beyond the image, in the widths that compute the fewest pixels twice."""
         length = self.index(self.sizes.result_width)
         options = []
         for width in self.shape.widths:
@@ -229,8 +233,7 @@ class DirectConvEmitter(VectorEmitter):
         base = self.add(row.image, self.times(left, self._pixel))
         result = self.add(row.result, self.times(start, shape.result[3]))
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
-        taps = self._taps(tile)
-        self._accumulate(base, row, panel, offsets, taps)
+        self._accumulate(base, row, panel, offsets, self._taps(tile))
 
     def _border_tile(self, pixels: int, start: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
@@ -325,8 +328,19 @@ class DirectConvEmitter(VectorEmitter):
                         accumulators[n] = value
             return accumulators
 
-        is_run = tile.is_interior and shape.is_one_run and not shape.is_depthwise
-        return as_one_run if is_run else one_by_one
+        def in_a_loop(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            def tap(number: ir.Value, registers: Registers) -> Registers:
+                start = self.add(image, self.times(number, shape.dilations[1] * self._pixel))
+                pixels = [pixel(start, position) for position in range(tile.pixels)]
+                line = self.add(weights, self.times(number, shape.channels * shape.nr))
+                return self.multiply_tap(pixels, line, registers)
+
+            return self.loop((self.index(0), self.index(shape.kernel[1])), accumulators, tap)
+
+        if tile.is_interior and shape.is_one_run and not shape.is_depthwise:
+            return as_one_run
+        is_long = tile.is_interior and shape.kernel[1] > MAX_UNROLLED_TAPS
+        return in_a_loop if is_long else one_by_one
 
     def outside(
         self, tile: RowTile, tap: int, weights: ir.Value, accumulators: Registers

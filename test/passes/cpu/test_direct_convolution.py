@@ -36,6 +36,11 @@ CASES = [
     ConvCase((2, 7, 9, 14), (5, 7, 3, 3), "residual", (("pads", [1] * 4),)),
     ConvCase((1, 20, 9, 14), (20, 1, 3, 3), "relu", (("group", 20), ("pads", [1] * 4))),
     ConvCase((1, 44, 7, 30), (44, 1, 3, 3), "residual", (("group", 44), ("strides", [2, 1]))),
+    ConvCase((2, 16, 60), (16, 1, 24), "relu", (("group", 16), ("pads", [3, 9]))),
+    ConvCase((1, 4, 2, 90), (16, 4, 1, 20), "bias", (("pads", [0, 7, 0, 9]),
+                                                     ("dilations", [1, 2]))),
+    ConvCase((1, 1, 9, 400), (16, 1, 2, 64), "relu", (("pads", [1, 5, 0, 60]),
+                                                      ("strides", [1, 3]))),
 ]  # fmt: skip
 
 
@@ -49,6 +54,15 @@ def test_compiled(vector_bits):
     assert compiled.report.rewrites["direct-conv"].count == len(CASES)
     for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+def test_long_filters_are_loops(tmp_path):
+    """Their size does not change that of the program."""
+    case = ConvCase((1, 16, 3000), (16, 1, 1000), "relu", (("group", 16), ("pads", [400, 500])))
+    model, _ = convolution_model([case], 256)
+    graphc.compile(model, pipeline=PIPELINE.format(256), save_temps=tmp_path)
+    (program,) = tmp_path.glob("*.linalg.mlir")
+    assert len(program.read_text().splitlines()) < 1000
 
 
 NAMED_CASES = [
