@@ -10,25 +10,16 @@ Such a loop is one of known length: the host need not wait for its condition, an
 positions that it knows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ...mlir import ir
 from ..symbolic import Dim, maximum, minimum
-from .base import graph_op
+from .base import GraphOp, graph_op
 from .casts import CastOp, cast
-from .elementwise import (
-    AddOp,
-    AndOp,
-    GreaterOp,
-    GreaterOrEqualOp,
-    LessOp,
-    LessOrEqualOp,
-    SubOp,
-    less_or_equal,
-)
+from .elementwise import less_or_equal
 from .movement import ReshapeOp, reshape
 from .shapes import ConstantOp, constant, require, sizes
 from .symbolic_values import known_sizes
@@ -38,6 +29,14 @@ EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
 """Magnitudes up to which floats hold every integer: counters are compared as such."""
 
 _COUNTING = (np.dtype(np.int32), np.dtype(np.int64))
+
+_COMPARISONS = {
+    "graph.less": (False, 0),
+    "graph.less_or_equal": (False, 1),
+    "graph.greater": (True, 0),
+    "graph.greater_or_equal": (True, 1),
+}
+"""By name: true if the first operand is the greater one, and 1 if they may be equal."""
 
 Size = int | Dim
 
@@ -58,7 +57,7 @@ def counters(
     block: ir.Block, initial: Sequence[ir.Value], yielded: Sequence[ir.Value]
 ) -> dict[int, Counter]:
     """The arguments of `block`, the body of a loop, that are counters, by number."""
-    found = {}
+    found: dict[int, Counter] = {}
     for number, (argument, first, after) in enumerate(
         zip(block.arguments, initial, yielded, strict=False)
     ):
@@ -71,17 +70,18 @@ def counters(
 
 
 def _step(argument: ir.Value, after: ir.Value) -> int | None:
-    """What an iteration adds to `argument`, if it is a constant."""
+    """The constant that an iteration adds to `argument`, if there is one."""
     op = graph_op(after.owner)
-    if not isinstance(op, AddOp | SubOp):
+    name = None if op is None else op.operation.name
+    if op is None or name not in ("graph.add", "graph.sub"):
         return None
     a, b = op.operation.operands
-    if isinstance(op, AddOp) and b == argument:
+    if name == "graph.add" and b == argument:
         a, b = b, a
     step = known_sizes(b) if a == argument else None
     if step is None or not isinstance(step[0], int):
         return None
-    return step[0] if isinstance(op, AddOp) else -step[0]
+    return step[0] if name == "graph.add" else -step[0]
 
 
 def use_iteration(block: ir.Block, found: dict[int, Counter], iteration: Dim) -> None:
@@ -108,23 +108,29 @@ class _Bound:
 
 
 def count_iterations(
-    first: ir.Value | None, condition: ir.Value, iteration: Dim, limit: Size, unlimited: int
+    first: ir.Value | None,
+    condition: ir.Value,
+    iteration: Dim,
+    inner: Collection[str],
+    limit: Size,
+    unlimited: int,
 ) -> Size | None:
     """The number of iterations of a loop that runs while conditions on counters hold, and `limit`
     of them at most; None if it is not known.
 
     `first` is the condition of the first iteration (None: it holds), `condition` that of the next
-    one after `iteration`. Emits checks that counters which are compared as floats are exact.
+    one after `iteration`. `inner` are the names of sizes that mean nothing outside, `iteration`
+    among them. Emits checks that counters which are compared as floats are exact.
     """
     bounds = _bounds(condition)
     before = [] if first is None or known_sizes(first) == (1,) else _bounds(first)
     if bounds is None or before is None:
         return None
     of_first = [bound.rest for bound in before]
-    counts = []
+    counts: list[Size] = []
     for bound in bounds:
         count = bound.rest + iteration + 1
-        if isinstance(count, Dim) and str(iteration) in count.symbols():
+        if isinstance(count, Dim) and not count.symbols().isdisjoint(inner):
             return None
         holds = count not in of_first  # in the first iteration, whatever the sizes are
         counts.append(maximum(count, 1 if holds else 0))
@@ -147,31 +153,31 @@ def _require_exact(count: Size, bound: _Bound) -> None:
 
 def _bounds(condition: ir.Value) -> list[_Bound] | None:
     """The conditions that must all hold for `condition` to; None if one is not on counters."""
-    waiting, found = [condition], []
+    waiting, found = [condition], list[_Bound]()
     while waiting:
         op = graph_op(waiting.pop().owner)
         if isinstance(op, ReshapeOp | CastOp) and type_of(op.x).dtype == np.bool_:
             waiting.append(op.x)
-        elif isinstance(op, AndOp):
-            waiting += reversed(op.operation.operands)
-        elif isinstance(op, LessOp | LessOrEqualOp | GreaterOp | GreaterOrEqualOp):
-            bound = _bound(op)
+        elif op is not None and op.operation.name == "graph.and":
+            waiting += reversed(list(op.operation.operands))
+        else:
+            bound = None if op is None else _bound(op)
             if bound is None:
                 return None
             found.append(bound)
-        else:
-            return None
     return found
 
 
-def _bound(op: LessOp | LessOrEqualOp | GreaterOp | GreaterOrEqualOp) -> _Bound | None:
-    a, b = op.operation.operands
-    if isinstance(op, GreaterOp | GreaterOrEqualOp):
-        a, b = b, a
+def _bound(op: GraphOp) -> _Bound | None:
+    """The condition of the comparison `op`; None if it is none, or not of counters."""
+    comparison = _COMPARISONS.get(op.operation.name)
+    if comparison is None:
+        return None
+    is_greater, more = comparison
+    a, b = reversed(list(op.operation.operands)) if is_greater else op.operation.operands
     low, high, dtype = _size(a), _size(b), type_of(a).dtype
     if low is None or high is None or (is_float(dtype) and dtype not in EXACT):
         return None
-    more = 1 if isinstance(op, LessOrEqualOp | GreaterOrEqualOp) else 0
     return _Bound(high - low + more, dtype if is_float(dtype) else None)
 
 

@@ -193,7 +193,7 @@ class _LoopDraft:
         use_unchanged(block, self.initial, leading)
         found = counters(block, self.initial, list(terminator(block).operands)[leading:])
         use_iteration(block, found, Dim.symbol(self.index))
-        if leading and self._is_counted(block):
+        if leading and self._is_counted(block, inner):
             leading = 0
         known = {} if leading else found
         states = reduce_state(block, self.initial, leading, inner, known)
@@ -213,13 +213,13 @@ class _LoopDraft:
         ]
         return [*after, *results[len(self.initial) : split]]
 
-    def _is_counted(self, block: ir.Block) -> bool:
+    def _is_counted(self, block: ir.Block, inner: Collection[str]) -> bool:
         """Take the condition of a loop that counters end out of `block`, and limit the loop by its
         number of iterations; return whether that can be."""
         end = terminator(block)
         condition, *others = end.operands
         count = count_iterations(
-            self.condition, condition, Dim.symbol(self.index), self.count, UNLIMITED
+            self.condition, condition, Dim.symbol(self.index), inner, self.count, UNLIMITED
         )
         if count is None:
             return False

@@ -134,11 +134,11 @@ def _counts(index: ir.Value, loop: graph.LoopOp) -> bool:
     sizes = producer(index, graph.SizesOp)
     if sizes is not None:
         return all(_mentions(size, loop) for size in sizes.attrs["sizes"])
-    arguments = list(loop.body.arguments)
-    if index not in arguments:
-        return False
-    step = producer(loop.yielded[0][arguments.index(index)], (graph.AddOp, graph.SubOp))
-    return step is not None and _is_step(step, index)
+    for argument, after in zip(loop.body.arguments, loop.yielded[0], strict=True):
+        if argument == index:
+            step = producer(after, (graph.AddOp, graph.SubOp))
+            return step is not None and _is_step(step, index)
+    return False
 
 
 def _is_step(op: graph.GraphOp, index: ir.Value) -> bool:

@@ -79,3 +79,26 @@ def test_the_product_of_its_rows_is_before_the_loop():
             compiled.run(None, feeds), run_onnxruntime(model, feeds), strict=True
         ):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_limit_that_an_iteration_computes_is_none_of_the_loop():
+    model = parse(
+        "(int64[n] x) => (int64 count)",
+        """
+        zero = Constant<value_int = 0>()
+        one = Constant<value_int = 1>()
+        yes = Cast<to = 9>(one)
+        unlimited = Constant<value_int = 100>()
+        count = Loop(unlimited, yes, zero)<body = step
+            (int64 i, bool holds, int64 counter) => (bool goes_further, int64 next) {
+            next = Add(counter, one)
+            limit = Gather<axis = 0>(x, counter)
+            shape = Reshape(limit, one_axis)
+            ones = ConstantOfShape(shape)
+            size = Shape(ones)
+            rows = Squeeze(size)
+            goes_further = Less(next, rows)
+        }>
+        """.replace("zero = C", "one_axis = Constant<value_ints = [1]>()\n        zero = C", 1),
+    )
+    check(model, {"x": np.array([3, 3, 2, 9])}, {"x": np.array([1])})
