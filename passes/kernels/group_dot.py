@@ -47,9 +47,16 @@ class GroupDot(ABC):
         """`cpu` with the registers that are left to accumulators, lines and factors."""
         return cpu
 
-    def load(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Load a vector of groups from the element `at` on."""
-        return vector.load(self.groups, memory, [at])
+    def load(self, memory: ir.Value, at: ir.Value, count: int | None = None) -> ir.Value:
+        """Load a vector of groups from the element `at` on. Only `count` groups are read, if that
+        is given, and the others are zero."""
+        if count is None or count == self.lanes:
+            return vector.load(self.groups, memory, [at])
+        read = self.size * count
+        type_ = ir.VectorType.get([read], self.factor)
+        zeros = arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, _zero(self.factor)))
+        order = [min(index, read) for index in range(self.size * self.lanes)]
+        return vector.shuffle(vector.load(type_, memory, [at]), zeros, order)
 
     def broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
         """Broadcast the group at the element `at` to a vector."""
@@ -112,6 +119,12 @@ class WideningDot(GroupDot):
         byte = arith.constant(type_, splat)
         shift = arith.shrsi if signed else arith.shrui
         return shift(arith.shli(pairs, byte), byte), shift(pairs, byte)
+
+
+def _zero(type_: ir.Type) -> ir.Attribute:
+    if isinstance(type_, ir.IntegerType):
+        return ir.IntegerAttr.get(type_, 0)
+    return ir.FloatAttr.get(type_, 0)
 
 
 def add_word_products(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:

@@ -89,11 +89,13 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         return results
 
     def _columns(self, line: ir.Value) -> list[ir.Value]:
-        """The vectors of weights of a panel's line."""
+        """The vectors of weights of a panel's line. Nothing behind the line is read: that of the
+        last panel ends with the memory of the weights."""
         starts = [self.add(line, part.start) for part in self.shape.parts]
         if not self.shape.is_depthwise:
-            dot = self.shape.dot
-            return [dot.load(self.weights, self.times(at, dot.size)) for at in starts]
+            dot, counts = self.shape.dot, [part.count for part in self.shape.parts]
+            ats = [self.times(at, dot.size) for at in starts]
+            return [dot.load(self.weights, *each) for each in zip(ats, counts, strict=True)]
         masks = map(self._mask_of, self.shape.parts)
         loaded = [self.load(self.weights, *at) for at in zip(starts, masks, strict=True)]
         return [arith.extsi(self._wide, value) for value in loaded]
