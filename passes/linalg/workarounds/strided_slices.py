@@ -2,6 +2,9 @@
 slice are vectorized as if its elements were contiguous, and do not compile. A compute barrier
 materializes the slice. Remove when ``strided_slices`` (`test_faults.py`) compiles.
 
+The loops may read a transpose of the slice (``transposed_slice``) or a cast of it to more bits:
+IREE computes both for the element that is read, and reads the slice (`ElementwiseOpFusion.cpp`).
+
 Casts that widen elements are cloned into the dispatch that reads a slice of them
 (`CloneProducersIntoDispatchRegions.cpp`); if the slice is strided, the whole result is computed on
 the stack. A compute barrier materializes the cast.
@@ -31,8 +34,9 @@ class WorkaroundStridedSlices(Pass):
     %3 = linalg.generic { tensor.extract %2[%i] }
 
     The backend would vectorize the reads through the slice, and fails if the elements are not
-    contiguous. If the producer of %0 itself reads single elements, or widens them by a cast, %0 is
-    materialized, too: the backend would compute all of it in the loop that reads the slice.
+    contiguous; so it does for reads of a transpose of %1, or of a cast of %1 to more bits. If the
+    producer of %0 itself reads single elements, or widens them by a cast, %0 is materialized, too:
+    the backend would compute all of it in the loop that reads the slice.
     """
 
     name = "workaround-strided-slices"
@@ -110,6 +114,21 @@ def _has_step(op: ir.Operation) -> bool:
 
 
 def _is_read_by_element(reader: ir.Operation) -> bool:
-    if reader.name in VIEWS:
-        return any(_is_read_by_element(use.owner.operation) for use in reader.result.uses)
+    """Return whether `reader`, or one behind ops that the backend moves into it, reads single
+    elements."""
+    if reader.name in (*VIEWS, "linalg.transpose") or _is_computed_where_read(reader):
+        return any(_is_read_by_element(use.owner.operation) for use in reader.results[0].uses)
     return reader.name == "tensor.extract"
+
+
+def _is_computed_where_read(op: ir.Operation) -> bool:
+    """Return whether `op` is a cast to more bits or a transpose, as a ``linalg.generic``."""
+    if op.name != "linalg.generic" or len(op.results) != 1:
+        return False
+    return any(map(_widens, ops_within(op))) or _only_transposes(op)
+
+
+def _only_transposes(op: ir.Operation) -> bool:
+    body = list(op.regions[0].blocks[0].operations)
+    maps = [ir.AffineMapAttr(each).value for each in ir.ArrayAttr(op.attributes["indexing_maps"])]
+    return len(body) == 1 and len(maps) == 2 and all(each.is_permutation for each in maps)

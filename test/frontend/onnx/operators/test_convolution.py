@@ -265,6 +265,9 @@ def _unknown_kernels() -> Cases:
     line = Feed(_floats(2, 3, 9), [2, "channels", 9])
     cases.add("Conv", line, Feed(_floats(5, 3, 4), [5, "channels", "taps"]))
     cases.add("ConvTranspose", line, Feed(_floats(3, 2, 4), [3, 2, "taps"]), _floats(2))
+    column = Feed(_floats(2, 3, 1, 4, 1), [2, "channels", 1, "height", 1])
+    taps = Feed(_floats(3, 1, 2, 1, 1), ["channels", 1, "taps", 1, "ones"])
+    cases.add("ConvTranspose", column, taps, kernel_shape=[2, 1, 1])
     return cases
 
 

@@ -120,3 +120,51 @@ func.func @integers(%x: tensor<?x5xi8>, %y: tensor<?x5xi32>, %wide: tensor<?x5xf
   %4 = tensor.extract_slice %3[0, 0] [%n, 5] [2, 1] : tensor<?x5xf32> to tensor<?x5xf32>
   return %2, %4 : tensor<?x5xf32>, tensor<?x5xf32>
 }
+
+// -----
+
+// Reads of a transpose, named or not, and of a cast to more bits are reads of the slice.
+// CHECK-LABEL: @transposed
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SLICE]])
+// CHECK: %[[TURNED:.*]] = linalg.transpose ins(%[[STORED]]
+// CHECK: tensor.extract %[[TURNED]]
+func.func @transposed(%x: tensor<8x8xf32>, %out: tensor<4x8xf32>, %i: index) -> f32 {
+  %slice = tensor.extract_slice %x[0, 0] [8, 4] [1, 2] : tensor<8x8xf32> to tensor<8x4xf32>
+  %turned = linalg.transpose ins(%slice : tensor<8x4xf32>) outs(%out : tensor<4x8xf32>) permutation = [1, 0]
+  %element = tensor.extract %turned[%i, %i] : tensor<4x8xf32>
+  return %element : f32
+}
+
+// CHECK-LABEL: @cast_and_transposed
+// CHECK: %[[SLICE:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[SLICE]])
+// CHECK: linalg.generic {{.*}} ins(%[[STORED]]
+func.func @cast_and_transposed(%x: tensor<8x8xf16>, %a: tensor<8x4xf32>, %b: tensor<4x8xf32>, %i: index) -> f32 {
+  %slice = tensor.extract_slice %x[0, 0] [8, 4] [1, 2] : tensor<8x8xf16> to tensor<8x4xf16>
+  %wide = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%slice : tensor<8x4xf16>) outs(%a : tensor<8x4xf32>) {
+  ^bb0(%in: f16, %out: f32):
+    %y = arith.extf %in : f16 to f32
+    linalg.yield %y : f32
+  } -> tensor<8x4xf32>
+  %turned = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1, d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%wide : tensor<8x4xf32>) outs(%b : tensor<4x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<4x8xf32>
+  %element = tensor.extract %turned[%i, %i] : tensor<4x8xf32>
+  return %element : f32
+}
+
+// What is computed of a slice before it is read is in memory anyway.
+// CHECK-LABEL: @computed
+// CHECK-NOT: compute_barrier
+func.func @computed(%x: tensor<8x8xf32>, %i: index) -> f32 {
+  %slice = tensor.extract_slice %x[0, 0] [8, 4] [1, 2] : tensor<8x8xf32> to tensor<8x4xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%slice : tensor<8x4xf32>) {
+  ^bb0(%out: f32):
+    %z = math.absf %out : f32
+    linalg.yield %z : f32
+  } -> tensor<8x4xf32>
+  %element = tensor.extract %y[%i, %i] : tensor<8x4xf32>
+  return %element : f32
+}
