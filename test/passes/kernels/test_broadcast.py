@@ -124,3 +124,30 @@ def test_declined():
     rewrites = model.report.rewrites
     assert list(rewrites["fuse-broadcasts"].declined) == ["the elements of rows are repeated"]
     assert list(rewrites["broadcast-kernel"].declined) == ["it computes in scalars of f64"]
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "BOOL", "FLOAT16", "INT64", "FLOAT8E5M2"])
+def test_expansion(kind):
+    """Elements of any type, to sizes that are 1 or not; also of no elements."""
+    element = getattr(TensorProto, kind)
+    dtype = helper.tensor_dtype_to_np_dtype(element)
+    inputs = [
+        helper.make_tensor_value_info("x", element, ["a", "b", 3, "c"]),
+        helper.make_tensor_value_info("like", FLOAT, ["d", "e", 3, "f"]),
+    ]
+    nodes = [_node("Shape", ["like"], "sizes"), _node("Expand", ["x", "sizes"], "y")]
+    outputs = [helper.make_empty_tensor_value_info("y")]
+    made = helper.make_graph(nodes, "g", inputs, outputs)
+    opset = [helper.make_opsetid("", 21)]
+    model = graphc.compile(helper.make_model(made, opset_imports=opset, ir_version=10))
+    sizes = [
+        ((2, 1, 3, 17), (2, 5, 3, 1)),
+        ((1, 4, 3, 1), (2, 4, 3, 40)),
+        ((2, 0, 3, 4), (1, 1, 3, 4)),
+    ]
+    for shape, like in sizes:
+        x = np.random.default_rng(0).integers(0, 2, shape).astype(dtype)
+        expected = np.broadcast_to(x, np.broadcast_shapes(shape, like))
+        (y,) = model.run(None, {"x": x, "like": _floats(*like)})
+        assert y.dtype == dtype
+        np.testing.assert_array_equal(y.astype(np.float32), expected.astype(np.float32))
