@@ -31,6 +31,8 @@ class GraphFusedAttention(Pass):
 
     For f32, with as many heads of keys as of queries. Exact up to the order of sums.
 
+    A mask of which run time decides along which axes it repeats is expanded before.
+
     What only moves its operands, as the transposes that bring heads before rows, vanishes: they are
     read where they lie, and the result is stored in the order in which it is wanted.
 
@@ -48,7 +50,31 @@ class GraphFusedAttention(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            apply_rewrites(op, [FuseAttention(self.cpu), ReadInPlace, StoreInOrder], state)
+            rewrites = [ExpandMask, FuseAttention(self.cpu), ReadInPlace, StoreInOrder]
+            apply_rewrites(op, rewrites, state)
+
+
+class ExpandMask(Rewrite):
+    """``attention(q, k, v, mask)  -->  attention(q, k, v, expand(mask))``, along the axes along
+    which run time decides whether the mask repeats. Exact."""
+
+    name = "attention-expand-mask"
+    root = graph.AttentionOp
+
+    def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
+        if op.mask is None:
+            return None
+        mask = graph.type_of(op.mask).shape
+        scores = (*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2])
+        pairs = zip(mask, scores[-len(mask) :], strict=True)
+        shape = tuple(size if size in (1, wanted) else wanted for size, wanted in pairs)
+        return None if shape == mask else {"mask": op.mask, "shape": shape}
+
+    def rewrite(self, op: graph.AttentionOp, mask: ir.Value, shape: graph.Shape) -> ir.Value:
+        given = graph.type_of(mask).shape
+        mask = graph.expand(mask, shape=graph.broadcast_shapes(given, shape))
+        mask = graph.reshape(mask, shape=shape)  # of names that only run time knows to be equal
+        return graph.attention(op.q, op.k, op.v, mask, **op.attrs)
 
 
 class FuseAttention(Rewrite):

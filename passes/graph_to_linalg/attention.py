@@ -10,10 +10,10 @@ import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
-from ...mlir import arith, ir, tensor
+from ...mlir import arith, ir
 from .contraction import decide_broadcast, is_few, multiply
 from .dispatch import behind_barrier
-from .elementwise import broadcast_map, index_choices, lower_elementwise
+from .elementwise import broadcast_map, lower_elementwise
 from .generic import loop_index, parallel, projection
 from .generic_contraction import converted
 from .lowering import Lowering, Size, lowers, scalar_constant
@@ -182,22 +182,16 @@ def _masked(
     """Scores times `scale`, with -inf for the keys that are masked from a query."""
     causal = op.attrs["causal"]
     inputs, maps = [s], [ir.AffineMap.get_identity(type_.rank)]
-    choose = None
     if mask is not None and op.mask is not None:
         given = graph.type_of(op.mask)
-        read = broadcast_map(op.mask, type_)
-        if read is None:  # run time decides where the mask repeats
-            choose = index_choices(ctx, op.mask, type_)
-        else:
-            inputs.append(mask)
-            maps.append(read)
+        mask, read = _mask_as_read(ctx, op.mask, mask, type_)
+        inputs.append(mask)
+        maps.append(read)
 
     def element(score: Value, *masks: Value) -> Value:
         hidden = scalar_constant(-pymath.inf, type_.dtype)
         if scale != 1:
             score = arith.mulf(score, scalar_constant(scale, type_.dtype))
-        if mask is not None and choose is not None:
-            masks = (tensor.extract(mask, choose()),)
         if masks and given.dtype == np.bool_:
             score = arith.select(masks[0], score, hidden)
         elif masks:
@@ -209,6 +203,25 @@ def _masked(
         return score
 
     return Elements(inputs, maps, element)
+
+
+def _mask_as_read(
+    ctx: Lowering, value: Value, mask: Value, scores: Type
+) -> tuple[Value, ir.AffineMap]:
+    """A mask, and the map that reads it for each score; expanded where run time decides along which
+    axes it repeats. Reductions that decide it for each score compile for minutes."""
+    read = broadcast_map(value, scores)
+    if read is not None:
+        return mask, read
+    given = graph.type_of(value)
+    first = scores.rank - given.rank
+    wanted = given.with_shape(
+        size if size == 1 else scores.shape[axis]
+        for axis, size in enumerate(given.shape, start=first)
+    )
+    mask, type_ = decide_broadcast(ctx, value, mask, wanted)
+    axes = [None if size == 1 else axis for axis, size in enumerate(type_.shape, start=first)]
+    return mask, projection(scores.rank, axes)
 
 
 def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:

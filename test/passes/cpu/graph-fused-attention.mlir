@@ -85,3 +85,18 @@ func.func @named_rows(%x: tensor<?x?x384xf32, ["n", "s"]>) -> tensor<?x?x2x64xf3
   %z = "graph.transpose"(%y) {perm = array<i64: 0, 2, 1, 3>} : (tensor<?x2x?x64xf32, ["n", "s"]>) -> tensor<?x?x2x64xf32, ["n", "s"]>
   return %z : tensor<?x?x2x64xf32, ["n", "s"]>
 }
+
+// -----
+
+// A mask is expanded along the axes along which run time decides whether it repeats.
+
+// CHECK-LABEL: @mask_of_named_rows
+// CHECK: %[[BOTH:.*]] = "graph.expand"(%arg3) {shape = [1, "broadcast(m, s)", "t"]}
+// CHECK: %[[MASK:.*]] = "graph.reshape"(%[[BOTH]]) {shape = [1, "s", "t"]}
+// CHECK: "graph.fused_attention"(%arg0, %arg1, %arg2, %[[MASK]])
+// OFF-LABEL: @mask_of_named_rows
+// OFF-NOT: graph.expand
+func.func @mask_of_named_rows(%q: tensor<12x?x64xf32, ["s"]>, %k: tensor<12x?x64xf32, ["t"]>, %v: tensor<12x?x64xf32, ["t"]>, %m: tensor<1x?x?xf32, ["m", "t"]>) -> tensor<12x?x64xf32, ["s"]> {
+  %y = "graph.attention"(%q, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x?x64xf32, ["s"]>, tensor<12x?x64xf32, ["t"]>, tensor<12x?x64xf32, ["t"]>, tensor<1x?x?xf32, ["m", "t"]>) -> tensor<12x?x64xf32, ["s"]>
+  return %y : tensor<12x?x64xf32, ["s"]>
+}

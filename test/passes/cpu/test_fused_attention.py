@@ -5,9 +5,11 @@ import onnx.helper
 import onnx.numpy_helper
 import onnx.reference
 import pytest
-from numerics import Cases
+from numerics import Cases, build_model
 
 import graphc
+from graphc.dialects import graph
+from graphc.errors import GraphcError
 
 PIPELINE = "canonicalize,graph-fused-attention{{vector-bits={}}},canonicalize"
 
@@ -202,3 +204,38 @@ def test_what_is_special():
     assert not result[:, :, 4].any()
     assert np.isfinite(result).all()
     assert result[:, :, 5].any()
+
+
+@pytest.mark.parametrize(
+    ("dims", "dtype", "shared", "is_fused"),
+    [
+        (["m0", "m1", "m2", "m3"], np.float32, 4, True),
+        (["m1", "m2", "t"], np.float32, 4, True),
+        (["m0", "m1", "m2", "t"], np.float32, 2, False),
+        (["m1", "m2", "t"], np.bool_, 2, False),
+    ],
+)
+def test_masks_that_repeat_as_run_time_decides(dims, dtype, shared, is_fused):
+    """They are expanded, not read where each score is computed, which compiles for minutes."""
+    names = {"q": ["b", 4, "s", 16], "k": ["b", shared, "t", 16], "v": ["b", shared, "t", 16]}
+    kinds = {"q": np.float32, "k": np.float32, "v": np.float32, "mask": dtype}
+    inputs = {name: (kinds[name], shape) for name, shape in {**names, "mask": dims}.items()}
+    nodes = [onnx.helper.make_node("Attention", list(inputs), ["y"])]
+    compiled = graphc.compile(build_model(nodes, inputs, ["y"], opset=23))
+    rewrites = compiled.report.rewrites
+    assert rewrites["attention-expand-mask"].count == 1
+    assert ("fused-attention" in rewrites and rewrites["fused-attention"].count == 1) == is_fused
+    random = np.random.default_rng(5)
+    q, k, v = _draw(random, 2, 4, 21, 37, 16, 16)
+    k, v = k[:, :shared], v[:, :shared]
+    sizes = dict(zip(("m0", "m1", "m2", "m3", "t"), (2, 4, 21, 37, 37), strict=True))
+    for ones in ((), ("m1",), ("m0", "m2"), ("m0", "m1", "m2")):
+        shape = [1 if name in ones else sizes[name] for name in dims]
+        mask = random.standard_normal(shape).astype(np.float32)
+        mask = mask > 0 if dtype == np.bool_ else mask
+        feeds = {"q": q, "k": k, "v": v, "mask": mask}
+        repeated = [np.repeat(x, 4 // shared, axis=1) for x in (k, v)]
+        expected = graph.AttentionOp.evaluate(q, *repeated, mask, scale=0.25, causal=False)
+        np.testing.assert_allclose(compiled.run(None, feeds)[0], expected, rtol=1e-5, atol=1e-5)
+    with pytest.raises(GraphcError, match="broadcast"):
+        compiled.run(None, {**feeds, "mask": mask[..., :1, :].repeat(20, axis=-2)})
