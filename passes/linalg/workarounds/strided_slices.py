@@ -5,17 +5,19 @@ materializes the slice. Remove when ``strided_slices`` (`test_faults.py`) compil
 The loops may read a transpose of the slice (``transposed_slice``) or a cast of it to more bits:
 IREE computes both for the element that is read, and reads the slice (`ElementwiseOpFusion.cpp`).
 
-Casts that widen elements are cloned into the dispatch that reads a slice of them
-(`CloneProducersIntoDispatchRegions.cpp`); if the slice is strided, the whole result is computed on
-the stack. A compute barrier materializes the cast.
+Casts that widen elements, fused with elementwise loops, are cloned into the dispatch that reads a
+slice of them (`CloneProducersIntoDispatchRegions.cpp`); if the slice is strided, the whole result
+is computed on the stack. A compute barrier materializes the cast.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ....mlir import ir
 from ...graph_to_linalg.aliasing import kernel_of, ops_within
-from ...graph_to_linalg.dispatch import VIEWS, origin
+from ...graph_to_linalg.dispatch import VIEWS, has_reduction, origin
+from ...graph_to_linalg.generic import linalg_inputs
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
 from .compute_barriers import insert_barrier
@@ -72,9 +74,23 @@ def _reads_by_element(x: ir.Value) -> bool:
 
 
 def _is_widened(x: ir.Value) -> bool:
-    """Return whether the producer of `x` is a cast to a wider element type."""
-    maker = _generic_behind(x)
-    return maker is not None and any(map(_widens, ops_within(maker)))
+    """Return whether a cast to a wider element type computes `x`, possibly with elementwise loops
+    behind it, which the backend fuses with it."""
+    width = _width(ir.RankedTensorType(x.type).element_type)
+    casts = (op for maker in _elementwise_chain(x) for op in ops_within(maker) if _widens(op))
+    return any(_width(cast.operands[0].type) < width for cast in casts)
+
+
+def _elementwise_chain(x: ir.Value) -> Iterator[ir.Operation]:
+    """The ``linalg.generic`` without reductions that compute `x`."""
+    seen, pending = set[ir.Value](), [x]
+    while pending:
+        maker = _generic_behind(pending.pop())
+        if maker is None or maker.results[0] in seen or has_reduction(maker):
+            continue
+        seen.add(maker.results[0])
+        pending += linalg_inputs(maker)
+        yield maker
 
 
 def _widens(op: ir.Operation) -> bool:
@@ -83,6 +99,8 @@ def _widens(op: ir.Operation) -> bool:
 
 
 def _width(element: ir.Type) -> int:
+    if isinstance(element, ir.IndexType):
+        return 64
     assert isinstance(element, ir.IntegerType | ir.FloatType)
     return element.width
 
@@ -91,8 +109,9 @@ _CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uit
 
 
 def _generic_behind(x: ir.Value) -> ir.Operation | None:
-    """The ``linalg.generic`` that computes `x`, possibly transposed; None for other producers."""
-    owner = origin(x, (*VIEWS, "linalg.transpose")).owner
+    """The ``linalg.generic`` that computes `x`, possibly transposed or sliced; None for other
+    producers."""
+    owner = origin(x, (*VIEWS, "linalg.transpose", "tensor.extract_slice")).owner
     if isinstance(owner, ir.Block) or owner.operation.name != "linalg.generic":
         return None
     return owner.operation

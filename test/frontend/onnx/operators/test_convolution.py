@@ -205,6 +205,21 @@ def test_conv_integer_zero_point_per_filter():
     np.testing.assert_array_equal(actual, expected)
 
 
+def test_conv_integer_of_named_channels_with_steps():
+    """Differences of 16 bits, of which slices of slices are read with steps."""
+    cases = Cases(opset=10)
+    x = _random.integers(-128, 128, (2, 9, 1, 5)).astype(np.int8)
+    w, zero = _random.integers(-128, 128, (15, 9, 1, 3)), 74
+    window = {"strides": [3, 3], "dilations": [1, 2]}
+    image = Feed(x, ["batch", "channels", 1, 5])
+    cases.add(
+        "ConvInteger", image, const(w, np.int8), const(0, np.int8), const(zero, np.int8), **window
+    )
+    expected = np.einsum("nchw,fchw->nf", x[..., ::2].astype(np.int32), w - zero)[..., None, None]
+    compare(evaluate(cases.model(), cases.feeds), [expected.astype(np.int32)], cases.outputs)
+    compare(run_compiled(cases.model(), cases.feeds), [expected.astype(np.int32)], cases.outputs)
+
+
 def test_empty():
     cases = Cases(opset=11)
     empty = Feed(_floats(0, 3, 6, 6), ["batch", 3, 6, 6])

@@ -97,6 +97,47 @@ func.func @widened(%x: tensor<?x5xf16>, %wide: tensor<?x5xf64>, %n: index) -> (t
 
 // -----
 
+// So is what elementwise loops compute of a cast, if its elements are wider than those before.
+// CHECK-LABEL: @widened_before
+// CHECK: linalg.generic
+// CHECK: %[[NARROW:.*]] = linalg.generic
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[NARROW]], %
+// CHECK: tensor.extract_slice %[[STORED]]
+func.func @widened_before(%x: tensor<?x5xi8>, %wide: tensor<?x5xi32>, %narrow: tensor<?x5xi16>, %n: index) -> tensor<?x5xi16> {
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x5xi8>) outs(%wide : tensor<?x5xi32>) {
+  ^bb0(%in: i8, %out: i32):
+    %element = arith.extsi %in : i8 to i32
+    linalg.yield %element : i32
+  } -> tensor<?x5xi32>
+  %z = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<?x5xi32>) outs(%narrow : tensor<?x5xi16>) {
+  ^bb0(%in: i32, %out: i16):
+    %element = arith.trunci %in : i32 to i16
+    linalg.yield %element : i16
+  } -> tensor<?x5xi16>
+  %even = tensor.extract_slice %z[0, 0] [%n, 5] [2, 1] : tensor<?x5xi16> to tensor<?x5xi16>
+  return %even : tensor<?x5xi16>
+}
+
+// -----
+
+// A slice of it is, if a slice of that skips rows.
+// CHECK-LABEL: @widened_and_cut
+// CHECK: %[[PART:.*]] = tensor.extract_slice
+// CHECK: %[[STORED:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[PART]], %
+// CHECK: tensor.extract_slice %[[STORED]]
+func.func @widened_and_cut(%x: tensor<?x5xi8>, %wide: tensor<?x5xi16>, %n: index) -> tensor<?x4xi16> {
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x5xi8>) outs(%wide : tensor<?x5xi16>) {
+  ^bb0(%in: i8, %out: i16):
+    %element = arith.extsi %in : i8 to i16
+    linalg.yield %element : i16
+  } -> tensor<?x5xi16>
+  %part = tensor.extract_slice %y[0, 0] [%n, 4] [1, 1] : tensor<?x5xi16> to tensor<?x4xi16>
+  %even = tensor.extract_slice %part[0, 0] [%n, 4] [2, 1] : tensor<?x4xi16> to tensor<?x4xi16>
+  return %even : tensor<?x4xi16>
+}
+
+// -----
+
 // So is a cast of integers to floats of more bits, and none of as many bits.
 // CHECK-LABEL: @integers
 // CHECK: %[[WIDE:.*]] = linalg.generic
