@@ -216,10 +216,11 @@ def with_quantized_outputs(model: onnx.ModelProto, feeds: Feeds) -> onnx.ModelPr
 def problem_of_layer(layer: JudgedLayer, have: np.ndarray, allows_steps: bool) -> str:
     """A description of what is wrong with `have` as the result of `layer`; empty if nothing is."""
     wanted = layer.wanted
-    if not is_quantized_type(wanted.dtype):
-        return _problem({layer.name: have}, {layer.name: wanted})
     if (have.dtype, have.shape) != (wanted.dtype, wanted.shape):
         return _problem({layer.name: have}, {layer.name: wanted})
+    if not is_quantized_type(wanted.dtype):
+        is_right = (layer.low <= have) & (have <= layer.high)
+        return _problem({layer.name: np.where(is_right, wanted, have)}, {layer.name: wanted})
     numbers, low, high = (array.astype(np.int64) for array in (have, layer.low, layer.high))
     beyond = np.maximum(low - numbers, numbers - high)
     off = int((beyond > 0).sum())

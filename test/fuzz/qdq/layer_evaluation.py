@@ -44,7 +44,7 @@ class JudgedLayer:
     name: str
     wanted: np.ndarray
     low: np.ndarray
-    """The smallest of the right answers, elementwise; `wanted` for floats."""
+    """The smallest of the right answers, elementwise."""
     high: np.ndarray
 
 
@@ -134,7 +134,7 @@ class LayerEvaluation:
 
 def _layer(name: str, wanted: np.ndarray, others: Sequence[np.ndarray]) -> JudgedLayer:
     low = high = wanted
-    for other in others if is_quantized_type(wanted.dtype) else ():
+    for other in others:
         low, high = np.minimum(low, other), np.maximum(high, other)
     return JudgedLayer(name, wanted, low, high)
 
