@@ -317,6 +317,18 @@ def test_what_fails_is_compiled_again_and_verified(fake, tmp_path):
     assert "--verify" not in caught.value.command
 
 
+def test_a_program_that_does_not_verify(fake):
+    """IREE's own passes leave such programs; the message is that of what fails in the end."""
+    fake(
+        'case "$1" in --verify=false) echo "error: late" >&2; exit 1;; esac; '
+        'echo "error: explicit execution regions must only contain explicit ops" >&2; exit 1'
+    )
+    with pytest.raises(BackendError, match="late") as caught:
+        compile_add()
+    assert "explicit" not in str(caught.value)
+    assert "--verify=false" in caught.value.command
+
+
 def test_both_compilations_share_the_time(fake):
     fake('case "$1" in --verify=false) sleep 1; exit 1;; esac; sleep 60')
     start = time.monotonic()
