@@ -31,7 +31,8 @@ class GraphFusedAttention(Pass):
 
     For f32, with as many heads of keys as of queries. Exact up to the order of sums.
 
-    A mask of which run time decides along which axes it repeats is expanded before.
+    Run time may decide along which leading axes the mask repeats. It is expanded along queries and
+    keys if that is decided there, too.
 
     What only moves its operands, as the transposes that bring heads before rows, vanishes: they are
     read where they lie, and the result is stored in the order in which it is wanted.
@@ -50,31 +51,7 @@ class GraphFusedAttention(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            rewrites = [ExpandMask, FuseAttention(self.cpu), ReadInPlace, StoreInOrder]
-            apply_rewrites(op, rewrites, state)
-
-
-class ExpandMask(Rewrite):
-    """``attention(q, k, v, mask)  -->  attention(q, k, v, expand(mask))``, along the axes along
-    which run time decides whether the mask repeats. Exact."""
-
-    name = "attention-expand-mask"
-    root = graph.AttentionOp
-
-    def pattern(self, op: graph.AttentionOp) -> dict[str, Any] | None:
-        if op.mask is None:
-            return None
-        mask = graph.type_of(op.mask).shape
-        scores = (*graph.type_of(op.q).shape[:-1], graph.type_of(op.k).shape[-2])
-        pairs = zip(mask, scores[-len(mask) :], strict=True)
-        shape = tuple(size if size in (1, wanted) else wanted for size, wanted in pairs)
-        return None if shape == mask else {"mask": op.mask, "shape": shape}
-
-    def rewrite(self, op: graph.AttentionOp, mask: ir.Value, shape: graph.Shape) -> ir.Value:
-        given = graph.type_of(mask).shape
-        mask = graph.expand(mask, shape=graph.broadcast_shapes(given, shape))
-        mask = graph.reshape(mask, shape=shape)  # of names that only run time knows to be equal
-        return graph.attention(op.q, op.k, op.v, mask, **op.attrs)
+            apply_rewrites(op, [FuseAttention(self.cpu), ReadInPlace, StoreInOrder], state)
 
 
 class FuseAttention(Rewrite):
@@ -112,17 +89,8 @@ class FuseAttention(Rewrite):
             return "the features of a value do not fill vectors"
         if 0 in q.shape:
             return "there are no heads or features"
-        return None if mask is None else self._check_mask(mask.shape, (*q.shape[:-1], keys))
-
-    @staticmethod
-    def _check_mask(mask: graph.Shape, scores: graph.Shape) -> str | None:
-        if len(mask) < 2 or mask[-1] != scores[-1]:
+        if mask is not None and (mask.rank < 2 or mask.shape[-1] == 1):
             return "its mask does not tell keys apart"
-        if mask[-2] not in (1, scores[-2]):
-            return "its mask is of other queries"
-        lead = zip(reversed(mask[:-2]), reversed(scores[:-2]), strict=False)
-        if any(size not in (1, wanted) for size, wanted in lead):
-            return "run time decides along which axes its mask repeats"
         return None
 
     def rewrite(self, op: graph.AttentionOp) -> ir.Value:
@@ -130,13 +98,25 @@ class FuseAttention(Rewrite):
         keys, width = graph.type_of(op.v).shape[-2:]
         views = (graph.View.whole(graph.type_of(x).shape) for x in (op.q, op.k, op.v))
         q, k, v = (view.attribute for view in views)
+        mask = None if op.mask is None else _per_row(op.mask, (queries, keys))
         return graph.fused_attention(
-            op.q, op.k, op.v, op.mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
+            op.q, op.k, op.v, mask, scale=op.attrs["scale"], causal=op.attrs["causal"],
             lead=lead, queries=queries, keys=keys,
             head_size=graph.static_size(head_size), width=graph.static_size(width),
             q_view=q, k_view=k, v_view=v, order=range(len(lead) + 2),
             mr=self.tile.rows, vectors=self.tile.vectors, lanes=self.lanes,
         )  # fmt: skip
+
+
+def _per_row(mask: ir.Value, scores: graph.Shape) -> ir.Value:
+    """`mask` with last axes that are 1 or those of `scores`, which have these names at run time."""
+    given = graph.type_of(mask).shape
+    pairs = zip(given[-2:], scores, strict=True)
+    shape = (*given[:-2], *(size if size == 1 else wanted for size, wanted in pairs))
+    if shape == given:
+        return mask
+    mask = graph.expand(mask, shape=graph.broadcast_shapes(given, shape))
+    return graph.reshape(mask, shape=shape)
 
 
 class ReadInPlace(Rewrite):

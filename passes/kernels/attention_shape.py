@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...dialects.graph import Shape, View, static_size
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, minimum
 from ...mlir import arith, ir
 from .sizes import Index, index, product
 
@@ -126,13 +126,14 @@ class AttentionShape:
 
     @property
     def mask_strides(self) -> Shape:
-        """The strides of the mask's leading axes, 0 where it repeats."""
+        """The strides of the mask's leading axes, 0 where it repeats, which run time may decide."""
         if self.mask is None:
             return ()
         one: Size = self.keys * (self.queries if self.mask.per_query else 1)
         strides: list[Size] = []
-        for held in reversed(self.mask.lead):
-            strides.insert(0, 0 if held == 1 else one)
+        for held, size in zip(reversed(self.mask.lead), reversed(self.lead), strict=True):
+            repeats_not = 1 if held == size != 1 else minimum(held - 1, 1)
+            strides.insert(0, one * repeats_not)
             one = one * held
         return tuple(strides)
 

@@ -88,15 +88,15 @@ func.func @named_rows(%x: tensor<?x?x384xf32, ["n", "s"]>) -> tensor<?x?x2x64xf3
 
 // -----
 
-// A mask is expanded along the axes along which run time decides whether it repeats.
+// A mask is expanded along queries if run time decides whether it repeats there, not along heads.
 
 // CHECK-LABEL: @mask_of_named_rows
-// CHECK: %[[BOTH:.*]] = "graph.expand"(%arg3) {shape = [1, "broadcast(m, s)", "t"]}
-// CHECK: %[[MASK:.*]] = "graph.reshape"(%[[BOTH]]) {shape = [1, "s", "t"]}
+// CHECK: %[[BOTH:.*]] = "graph.expand"(%arg3) {shape = ["h", "broadcast(m, s)", "t"]}
+// CHECK: %[[MASK:.*]] = "graph.reshape"(%[[BOTH]]) {shape = ["h", "s", "t"]}
 // CHECK: "graph.fused_attention"(%arg0, %arg1, %arg2, %[[MASK]])
 // OFF-LABEL: @mask_of_named_rows
 // OFF-NOT: graph.expand
-func.func @mask_of_named_rows(%q: tensor<12x?x64xf32, ["s"]>, %k: tensor<12x?x64xf32, ["t"]>, %v: tensor<12x?x64xf32, ["t"]>, %m: tensor<1x?x?xf32, ["m", "t"]>) -> tensor<12x?x64xf32, ["s"]> {
-  %y = "graph.attention"(%q, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x?x64xf32, ["s"]>, tensor<12x?x64xf32, ["t"]>, tensor<12x?x64xf32, ["t"]>, tensor<1x?x?xf32, ["m", "t"]>) -> tensor<12x?x64xf32, ["s"]>
+func.func @mask_of_named_rows(%q: tensor<12x?x64xf32, ["s"]>, %k: tensor<12x?x64xf32, ["t"]>, %v: tensor<12x?x64xf32, ["t"]>, %m: tensor<?x?x?xf32, ["h", "m", "t"]>) -> tensor<12x?x64xf32, ["s"]> {
+  %y = "graph.attention"(%q, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x?x64xf32, ["s"]>, tensor<12x?x64xf32, ["t"]>, tensor<12x?x64xf32, ["t"]>, tensor<?x?x?xf32, ["h", "m", "t"]>) -> tensor<12x?x64xf32, ["s"]>
   return %y : tensor<12x?x64xf32, ["s"]>
 }

@@ -216,14 +216,14 @@ def test_what_is_special():
     ],
 )
 def test_masks_that_repeat_as_run_time_decides(dims, dtype, shared, is_fused):
-    """They are expanded, not read where each score is computed, which compiles for minutes."""
+    """The kernel reads them with strides that may be 0, of heads and batches; else, they are
+    expanded."""
     names = {"q": ["b", 4, "s", 16], "k": ["b", shared, "t", 16], "v": ["b", shared, "t", 16]}
     kinds = {"q": np.float32, "k": np.float32, "v": np.float32, "mask": dtype}
     inputs = {name: (kinds[name], shape) for name, shape in {**names, "mask": dims}.items()}
     nodes = [onnx.helper.make_node("Attention", list(inputs), ["y"])]
     compiled = graphc.compile(build_model(nodes, inputs, ["y"], opset=23))
     rewrites = compiled.report.rewrites
-    assert rewrites["attention-expand-mask"].count == 1
     assert ("fused-attention" in rewrites and rewrites["fused-attention"].count == 1) == is_fused
     random = np.random.default_rng(5)
     q, k, v = _draw(random, 2, 4, 21, 37, 16, 16)
