@@ -60,14 +60,19 @@ def _needed(ops: Sequence[ir.Operation]) -> list[set[int]]:
         before = {makers[value] for value in operands_of(op) if value in makers}
         before.update(binders[name] for name in _words(op) if name in binders)
         before.update(() if requirement is None else (requirement,))
-        if _binds(op):
-            names = (ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["names"]))
-            binders.update(dict.fromkeys(names, number))
-        elif op.name == graph.RequireOp.OPERATION_NAME:
+        binders.update(dict.fromkeys(_names(op), number))
+        if op.name == graph.RequireOp.OPERATION_NAME:
             requirement = number
         makers.update(dict.fromkeys(op.results, number))
         needed.append(before)
     return needed
+
+
+def _names(op: ir.Operation) -> list[str]:
+    """The names of sizes that `op` binds: those of its operand, or of results of control flow."""
+    if "names" not in op.attributes:
+        return []
+    return [ir.StringAttr(name).value for name in ir.ArrayAttr(op.attributes["names"])]
 
 
 def _words(op: ir.Operation) -> set[str]:

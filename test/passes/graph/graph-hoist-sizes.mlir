@@ -63,3 +63,29 @@ func.func @required(%x: tensor<i64>, %ok: tensor<i1>, %y: tensor<f32>) -> (tenso
   %5 = "graph.expand"(%0) {shape = ["m"]} : (tensor<f32>) -> tensor<?xf32, ["m"]>
   return %4, %5 : tensor<?xf32, ["n"]>, tensor<?xf32, ["m"]>
 }
+
+// -----
+
+// A size of what control flow returns is known behind that.
+
+// CHECK-LABEL: @named_by_control_flow
+// CHECK-NEXT: "graph.if"
+// CHECK: names = ["m"]
+// CHECK-NEXT: %[[M:.*]] = "graph.sizes"() {sizes = ["m"]}
+// CHECK-NEXT: "graph.bind_sizes"(%arg0) {names = ["n"]}
+// CHECK-NEXT: "graph.bind_sizes"(%[[M]]) {names = ["k"]}
+// CHECK-NEXT: "graph.exp"
+func.func @named_by_control_flow(%x: tensor<i64>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<3xf32>, %y: tensor<f32>) -> (tensor<?xf32, ["n"]>, tensor<?xf32, ["k"]>, tensor<?xf32, ["m"]>) {
+  %0 = "graph.exp"(%y) : (tensor<f32>) -> tensor<f32>
+  %1 = "graph.if"(%c) ({
+    "graph.yield_all"(%a) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<2xf32>) -> ()
+  }, {
+    "graph.yield_all"(%b) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<3xf32>) -> ()
+  }) {names = ["m"], resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<i1>) -> tensor<?xf32, ["m"]>
+  %2 = "graph.bind_sizes"(%x) {names = ["n"]} : (tensor<i64>) -> tensor<i64>
+  %3 = "graph.sizes"() {sizes = ["m"]} : () -> tensor<1xi64>
+  %4 = "graph.bind_sizes"(%3) {names = ["k"]} : (tensor<1xi64>) -> tensor<1xi64>
+  %5 = "graph.expand"(%0) {shape = ["n"]} : (tensor<f32>) -> tensor<?xf32, ["n"]>
+  %6 = "graph.expand"(%0) {shape = ["k"]} : (tensor<f32>) -> tensor<?xf32, ["k"]>
+  return %5, %6, %1 : tensor<?xf32, ["n"]>, tensor<?xf32, ["k"]>, tensor<?xf32, ["m"]>
+}
