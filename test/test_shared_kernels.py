@@ -1,5 +1,6 @@
 """Models share the kernels that they have in common, and compute what they computed."""
 
+import functools
 import logging
 import shutil
 import struct
@@ -53,6 +54,42 @@ def cache(tmp_path):
     return CompileCache(tmp_path / "cache")
 
 
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    """``first(threads)``: the results of a model, and the folder of a cache with nothing else."""
+
+    @functools.cache
+    def compile_first(threads):
+        folder = tmp_path_factory.mktemp("first") / "cache"
+        with graphc.compile(model("Tanh"), cache=folder, threads=threads) as compiled:
+            assert stage_of(compiled) == "backend"
+            return compiled(X), folder
+
+    return compile_first
+
+
+@pytest.fixture
+def filled(first, tmp_path):
+    """``filled(threads)``: a cache with the kernels of the first model."""
+
+    def copy(threads=1):
+        folder = tmp_path / f"filled{threads}"
+        shutil.copytree(first(threads)[1], folder)
+        return CompileCache(folder)
+
+    return copy
+
+
+SECOND = model("Sigmoid", seed=2)
+
+
+@functools.cache
+def results_alone(end, seed=1, threads=1):
+    """The results of a model that shares kernels with no other."""
+    with graphc.compile(model(end, seed), cache=False, threads=threads) as alone:
+        return alone(X)
+
+
 def stage_of(compiled):
     return compiled.report.passes[-1].name
 
@@ -74,19 +111,14 @@ def outlined(made, **options):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_kernels_of_another_model_are_linked(cache, threads):
-    first = graphc.compile(model("Tanh"), cache=cache, threads=threads)
-    assert stage_of(first) == "backend"
-    kept = len(kernels_in(cache))
-    assert kept >= 1
-    second = graphc.compile(model("Sigmoid", seed=2), cache=cache, threads=threads)
+def test_kernels_of_another_model_are_linked(first, filled, threads):
+    cache = filled(threads)
+    assert len(kernels_in(cache)) >= 1
+    second = graphc.compile(SECOND, cache=cache, threads=threads)
     assert " kernels from the cache)" in stage_of(second)
     assert not stage_of(second).startswith("backend (0 of")
-    alone = graphc.compile(model("Sigmoid", seed=2), cache=False, threads=threads)
-    np.testing.assert_array_equal(second(X), alone(X))
-    np.testing.assert_array_equal(
-        first(X), graphc.compile(model("Tanh"), cache=False, threads=threads)(X)
-    )
+    np.testing.assert_array_equal(second(X), results_alone("Sigmoid", 2, threads))
+    np.testing.assert_array_equal(first(threads)[0], results_alone("Tanh", 1, threads))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -104,11 +136,11 @@ def test_what_a_kernel_computes_is_in_its_name():
 
 
 @pytest.mark.parametrize("options", [{"opt_level": 1}, {"target": "cpu:x86-64-v3"}])
-def test_kernels_compiled_otherwise_are_not_linked(cache, options):
-    compile_to_file(model("Tanh"), "cpu", threads=1, cache=cache)
+def test_kernels_compiled_otherwise_are_not_linked(filled, options):
+    cache = filled()
     before = {each.key for each in kernels_in(cache)}
     target = options.pop("target", "cpu")
-    _, report = compile_to_file(model("Sigmoid"), target, threads=1, cache=cache, **options)
+    _, report = compile_to_file(SECOND, target, threads=1, cache=cache, **options)
     assert report.passes[-1].name == "backend"
     assert before < {each.key for each in kernels_in(cache)}
 
@@ -122,27 +154,25 @@ def _remove(path):
 
 
 @pytest.mark.parametrize("harm", [_damage, _remove])
-def test_damaged_kernels_count_as_none(cache, harm):
-    graphc.compile(model("Tanh"), cache=cache, threads=1)
+def test_damaged_kernels_count_as_none(filled, harm):
+    cache = filled()
     for name in {each.entry.contents for each in kernels_in(cache)}:
         harm(cache.folder / "contents" / name)
-    again = graphc.compile(model("Sigmoid"), cache=cache, threads=1)
+    again = graphc.compile(SECOND, cache=cache, threads=1)
     assert stage_of(again) == "backend"
-    alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
-    np.testing.assert_array_equal(again(X), alone(X))
+    np.testing.assert_array_equal(again(X), results_alone("Sigmoid", 2))
 
 
-def test_what_does_not_link_is_compiled_as_a_whole(cache, caplog):
+def test_what_does_not_link_is_compiled_as_a_whole(filled, caplog):
     """A sound entry, of something that the linker refuses."""
-    graphc.compile(model("Tanh"), cache=cache, threads=1)
+    cache = filled()
     for each in kernels_in(cache):
         cache.put(each.key, struct.pack("<I", 7), kind="kernel", name="m", target="cpu:host")
     with caplog.at_level(logging.WARNING, logger="graphc"):
-        again = graphc.compile(model("Sigmoid"), cache=cache, threads=1)
+        again = graphc.compile(SECOND, cache=cache, threads=1)
     assert "without shared kernels" in caplog.text
     assert stage_of(again) == "backend"
-    alone = graphc.compile(model("Sigmoid"), cache=False, threads=1)
-    np.testing.assert_array_equal(again(X), alone(X))
+    np.testing.assert_array_equal(again(X), results_alone("Sigmoid", 2))
 
 
 def test_a_program_is_again_what_it_was_before_kernels_were_linked(tmp_path):
@@ -192,8 +222,8 @@ def test_the_linker_of_the_system_links_them_too(cache, caplog):
     assert caplog.text == ""
 
 
-def test_an_object_file_is_kept_once_and_goes_with_its_kernels(cache):
-    graphc.compile(model("Tanh"), cache=cache, threads=1)
+def test_an_object_file_is_kept_once_and_goes_with_its_kernels(filled):
+    cache = filled()
     kernels = kernels_in(cache)
     (contents,) = {each.entry.contents for each in kernels}
     assert (cache.folder / "contents" / contents).exists()
@@ -202,8 +232,7 @@ def test_an_object_file_is_kept_once_and_goes_with_its_kernels(cache):
     assert not (cache.folder / "contents" / contents).exists()
 
 
-def test_with_save_temps_no_kernel_is_linked(cache, tmp_path):
-    graphc.compile(model("Tanh"), cache=cache, threads=1)
-    made = graphc.compile(model("Sigmoid"), cache=cache, threads=1, save_temps=tmp_path / "temps")
+def test_with_save_temps_no_kernel_is_linked(filled, tmp_path):
+    made = graphc.compile(SECOND, cache=filled(), threads=1, save_temps=tmp_path / "temps")
     assert stage_of(made) == "backend"
     assert "keep-linker-artifacts" not in (tmp_path / "temps" / "command.sh").read_text()
