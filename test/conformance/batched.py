@@ -1,7 +1,6 @@
 """Compilation of cases in batches, so that the per-module work of the backend is done once for
 many."""
 
-import io
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,15 +9,13 @@ from pathlib import Path
 
 import onnx
 
-from graphc.compiler.bytecode import BYTECODE_VERSION
 from graphc.compiler.driver import Compilation, begin, compiled_parts, make_options, plan_parts
 from graphc.compiler.options import Options
 from graphc.errors import BackendError, UnsupportedModelError
-from graphc.mlir import ir
 from graphc.passes.infra.report import Report
 from graphc.runtime import compile_module
-from graphc.tools.program_files import new_context
 from harness.isolation import Lost, call_each
+from harness.joint_program import join
 
 from .case_outcome import CaseOutcome
 from .cases import SuiteCase
@@ -121,50 +118,3 @@ def _compiled_pieces(model: onnx.ModelProto, options: Options) -> Iterable[Compi
             raise
     report = Report()
     return compiled_parts(plan_parts(model, options, report), options, report)
-
-
-def join(programs: Iterable[bytes]) -> bytes:
-    """One program with all functions of `programs`, whose symbols get a number as a prefix."""
-    with new_context(allow_unregistered=True), ir.Location.unknown():
-        joint = ir.Module.create()
-        for number, program in enumerate(dict.fromkeys(programs)):
-            module = ir.Module.parse(program)
-            for op in list(module.body.operations):
-                _number(op.operation, number, module)
-                joint.body.append(op)
-        contents = io.BytesIO()
-        joint.operation.write_bytecode(contents, BYTECODE_VERSION)
-    return contents.getvalue()
-
-
-def _number(op: ir.Operation, number: int, module: ir.Module) -> None:
-    """Prefix the symbol that `op` of `module` defines, and its uses, with `number`."""
-    name = ir.StringAttr(op.attributes["sym_name"]).value
-    new = f"case{number}_{name}"
-    if op.name == "stream.executable":
-        _rename_kernel(op, name, new, module)
-    ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
-    ir.SymbolTable.set_symbol_name(op, new)
-
-
-def _rename_kernel(executable: ir.Operation, name: str, new: str, module: ir.Module) -> None:
-    """Rename the entry point and the function of a kernel too: linking for CUDA crashes at two of
-    one name."""
-
-    def rename(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "stream.executable.export":
-            op.attributes["function_ref"] = ir.FlatSymbolRefAttr.get(new)
-        if op.name in ("stream.executable.export", "func.func"):
-            op.attributes["sym_name"] = ir.StringAttr.get(new)
-        return ir.WalkResult.ADVANCE
-
-    def redirect(op: ir.Operation) -> ir.WalkResult:
-        if op.name == "flow.dispatch":
-            entry = ir.SymbolRefAttr(ir.ArrayAttr(op.attributes["entry_points"])[0])
-            if entry.value == [name, name]:
-                entry = ir.SymbolRefAttr.get([name, new])
-                op.attributes["entry_points"] = ir.ArrayAttr.get([entry])
-        return ir.WalkResult.ADVANCE
-
-    executable.walk(rename)
-    module.operation.walk(redirect)
