@@ -1,0 +1,66 @@
+"""Equal programs of a test run are compiled by the backend once.
+
+A call of the backend is a function of the program and the flags, and takes half of a second and
+more. Many tests compile the same program: a tiny model that others compile, too, or a model whose
+results they compare with those of a faulty one.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from graphc.runtime.cache.digests import digest_of_file, digest_of_texts
+from graphc.runtime.cache.keys import is_self_contained
+from graphc.runtime.iree_compile.kernel_cache import KEEP_OBJECTS
+
+_KEPT_BYTES = 8 << 20
+"""Maximum size of a compiled module that is kept."""
+_LONG = 30.0
+"""Timeout in seconds that no test sets to see a compilation stopped."""
+
+Run = Callable[..., int | None]
+
+
+class CompileOnce:
+    """`run_child` for the backend, with the compiled modules of earlier calls in `folder`.
+
+    Other processes may use the folder at the same time. Only silent successes are kept.
+    """
+
+    def __init__(self, folder: Path, run: Run):
+        self._folder, self._run = folder, run
+
+    def __call__(self, command: Sequence[str], log: Path, **options: Any) -> int | None:
+        kept = self._kept(command, **options)
+        if kept is None:
+            return self._run(command, log, **options)
+        output = Path(command[-1])
+        if kept.exists():
+            log.touch()
+            shutil.copyfile(kept, output)
+            return 0
+        code = self._run(command, log, **options)
+        if code == 0 and _is_silent(log) and output.stat().st_size <= _KEPT_BYTES:
+            complete = kept.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(output, complete)
+            complete.replace(kept)
+        return code
+
+    def _kept(
+        self, command: Sequence[str], *, timeout: float | None = None, progress: Any = None,
+        **_: Any,
+    ) -> Path | None:  # fmt: skip
+        """The file of the compiled module; None for a call with other effects than that file."""
+        compiler, *arguments, flag, _output = command
+        (source,) = (each for each in arguments if not each.startswith("-"))
+        flags = [each for each in arguments if each != source]
+        is_stopped = progress is not None or (timeout is not None and timeout < _LONG)
+        if flag != "-o" or is_stopped or KEEP_OBJECTS in flags or not is_self_contained(flags):
+            return None
+        return self._folder / digest_of_texts([compiler, *flags, digest_of_file(Path(source))])
+
+
+def _is_silent(log: Path) -> bool:
+    return log.stat().st_size == 0
