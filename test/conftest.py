@@ -4,13 +4,17 @@ import gc
 import logging
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from conformance.cases import load_cases
 from graphc.runtime.device import device
+from graphc.runtime.iree_compile import compiler
+from harness.compile_once import CompileOnce
+from harness.compiled_together import CompiledTogether
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -69,11 +73,60 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Let the tests of a file that compile by `numerics` share calls of the backend."""
+    if not _may_begin_early(pyfuncitem):
+        return None
+    module = pyfuncitem.module
+    if module not in _together:
+        items = filter(_may_begin_early, pyfuncitem.session.items)
+        calls = {each: partial(each.obj, **_parameters(each)) for each in items
+                 if each.module is module}  # fmt: skip
+        _together.clear()
+        _together[module] = CompiledTogether(calls)
+    _together[module].run(pyfuncitem)
+    return True
+
+
+NUMERICS = ("numerics", "control_flow_models")
+_together = {}
+"""The tests of the current file that share calls of the backend."""
+
+
+def _may_begin_early(item):
+    """Return whether a test compiles by `numerics` and needs nothing but its parameters."""
+    marks = {mark.name for mark in item.iter_markers()}
+    return (
+        any(getattr(each, "__module__", "") in NUMERICS for each in vars(item.module).values())
+        and set(item._fixtureinfo.argnames) == _parameters(item).keys()
+        and marks <= {"parametrize"}
+        and not is_hypothesis_test(item.obj)
+    )
+
+
+def _parameters(item):
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
 @pytest.fixture(scope="module", autouse=True)
 def freeze_what_is_there():
     """Exclude the tests themselves from garbage collection, which every compile does."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_once(tmp_path_factory):
+    """Compile equal programs once, by whichever process of the run comes first."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # which the processes share
+    folder /= "compiled"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -37,6 +38,9 @@ from graphc.runtime import (
     load,
     resolve_target,
 )
+from graphc.runtime.files import module_file
+from graphc.runtime.metadata import DESTINATION_ENTRY, ENTRY_FUNCTION
+from harness.compiled_together import compiled_with_others
 from harness.variation import order_of_calls
 
 IR_VERSION = 10
@@ -282,7 +286,21 @@ def run_compiled(
 
 
 def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
-    """Import, lower and compile `model` as it is, without any rewrite."""
+    """Import, lower and compile `model` as it is, without any rewrite.
+
+    Tests of a file share a call of the backend: see `harness.compiled_together`.
+    """
+    program = _lowered(model)
+    joint = None if options else compiled_with_others(program, _compile)
+    if joint is None:
+        return load(_compile(program, **options), threads=1)
+    names = {"ENTRY_FUNCTION": ENTRY_FUNCTION, "DESTINATION_ENTRY": DESTINATION_ENTRY}
+    with mock.patch.multiple(module_file, **{key: joint.name(name) for key, name in names.items()}):
+        return load(joint.contents, threads=1)
+
+
+def _lowered(model: onnx.ModelProto) -> bytes:
+    """The program of `model` for the backend."""
     module = import_onnx(model)
     with module.context as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True  # the reflection attribute below is IREE's
@@ -291,11 +309,12 @@ def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
         run_pipeline(module, lowering_pipeline("cpu", GENERIC_CPU))
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
+    return bytecode.getvalue()
+
+
+def _compile(program: bytes, **options: Any) -> bytes:
     target = resolve_target("cpu")
-    compiled = compile_module(
-        bytecode.getvalue(), target=target, threads=1, extra_flags=FLAGS, **options
-    )
-    return load(compiled, threads=1)
+    return compile_module(program, target=target, threads=1, extra_flags=FLAGS, **options)
 
 
 def fed_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
