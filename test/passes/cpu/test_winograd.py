@@ -1,5 +1,7 @@
 """Winograd's convolution gives the numbers of the convolutions it replaces."""
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -47,7 +49,8 @@ def test_compiled(vector_bits, tile, monkeypatch):
 
 
 NAMED_CASES = [
-    *(case for case in CASES if case.epilogue != "residual"),
+    *(case for case in CASES[:-1] if case.epilogue != "residual"),
+    replace(CASES[-1], image=(1, 16, 110, 86)),  # 22 of these have as many pixels
     ConvCase((2, 32, 8, 8), (32, 32, 3, 3), "skip", (("pads", [1] * 4),)),
 ]
 
