@@ -90,6 +90,8 @@ def pytest_pyfunc_call(pyfuncitem):
 
 
 NUMERICS = ("numerics", "control_flow_models")
+SHARING = ("frontend/onnx/", "passes/graph_to_linalg/", "passes/kernels/")
+"""Folders whose tests compile little else."""
 _together = {}
 """The tests of the current file that share calls of the backend."""
 
@@ -98,7 +100,8 @@ def _may_begin_early(item):
     """Return whether a test compiles by `numerics` and needs nothing but its parameters."""
     marks = {mark.name for mark in item.iter_markers()}
     return (
-        any(getattr(each, "__module__", "") in NUMERICS for each in vars(item.module).values())
+        item.path.relative_to(HERE).as_posix().startswith(SHARING)
+        and any(getattr(each, "__module__", "") in NUMERICS for each in vars(item.module).values())
         and set(item._fixtureinfo.argnames) == _parameters(item).keys()
         and marks <= {"parametrize"}
         and not is_hypothesis_test(item.obj)

@@ -1,5 +1,6 @@
 """Tests of GPU targets: Vulkan runs if there is a device for it; the others are compiled only."""
 
+import functools
 import re
 import tomllib
 from collections import Counter
@@ -7,6 +8,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from devices import cpu_like, needs_vulkan
+from numerics import Cases, const
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
@@ -154,24 +156,18 @@ def cuda_without_tiles(monkeypatch):
     return cpu_like("cuda")
 
 
-@pytest.mark.parametrize(
-    ("rows", "k", "columns"), [(64, 2048, 128), (197, 100, 80), (128, 768, 96), (16, 16, 8)]
-)
-def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles, rows, k, columns):
+def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles):
     rng = np.random.default_rng(0)
-    x, w = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((rows, k), (k, columns)))
-    node = helper.make_node("MatMul", ["x", "w"], ["y"])
-    infos = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in (("x", x.shape), ("y", (rows, columns)))
-    ]
-    weights = [numpy_helper.from_array(w, "w")]
-    graph = helper.make_graph([node], "g", infos[:1], infos[1:], weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    with graphc.compile(model, cuda_without_tiles, precision="strict") as compiled:
-        (y,) = compiled.run(None, {"x": x})
-    expected = x.astype(np.float64) @ w.astype(np.float64)
-    assert largest_difference(y, expected) <= 5e-6
+    cases, expected = Cases(opset=17), []
+    for rows, k, columns in ((64, 2048, 128), (197, 100, 80), (128, 768, 96), (16, 16, 8)):
+        shapes = ((rows, k), (k, columns))
+        x, w = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+        cases.add("MatMul", x, const(w))
+        expected.append(x.astype(np.float64) @ w.astype(np.float64))
+    with graphc.compile(cases.model(), cuda_without_tiles, precision="strict") as compiled:
+        found = compiled.run(None, cases.feeds)
+    differences = map(largest_difference, found, expected)
+    assert not {name: d for name, d in zip(cases.outputs, differences, strict=True) if d > 5e-6}
 
 
 @pytest.mark.parametrize(("batch", "stride"), [(1, 2), (2, 1)])
@@ -215,21 +211,21 @@ def reference_convolution(x, w, b, r, stride):
     return np.einsum("nchwij,fcij->nfhw", windows, w, optimize=True) + b[:, None, None] + r
 
 
-@pytest.mark.parametrize("heads", [1, 3])
-def test_attention_in_parts_is_right(cuda_without_tiles, heads):
+def test_attention_in_parts_is_right(cuda_without_tiles):
     """Attention of queries that are too long for one kernel."""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.standard_normal((2, heads, 40, 144)).astype(np.float16) for _ in range(3))
-    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT16, q.shape) for n in "qkvy"]
-    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], is_causal=1)
-    graph = helper.make_graph([node], "g", infos[:3], infos[3:])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 24)], ir_version=11)
-    with graphc.compile(model, cuda_without_tiles) as compiled:
-        (y,) = compiled.run(None, {"q": q, "k": k, "v": v})
-    q, k, v = (each.astype(np.float64) for each in (q, k, v))
-    scores = np.where(np.tri(40, dtype=bool), q @ k.swapaxes(-1, -2) / 12, -np.inf)
-    weights = np.exp(scores - scores.max(-1, keepdims=True))
-    assert largest_difference(y, weights @ v / weights.sum(-1, keepdims=True)) <= 2e-3
+    cases, expected = Cases(opset=24), []
+    for heads in (1, 3):
+        q, k, v = (rng.standard_normal((2, heads, 40, 144)).astype(np.float16) for _ in range(3))
+        cases.add("Attention", q, k, v, is_causal=1)
+        q, k, v = (each.astype(np.float64) for each in (q, k, v))
+        scores = np.where(np.tri(40, dtype=bool), q @ k.swapaxes(-1, -2) / 12, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        expected.append(weights @ v / weights.sum(-1, keepdims=True))
+    with graphc.compile(cases.model(), cuda_without_tiles) as compiled:
+        found = compiled.run(None, cases.feeds)
+    differences = map(largest_difference, found, expected)
+    assert not {name: d for name, d in zip(cases.outputs, differences, strict=True) if d > 2e-3}
 
 
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
@@ -300,12 +296,26 @@ def test_products_reach_the_cooperative_matrices_of_vulkan():
         assert (spirv_opcodes(contents)[COOPERATIVE_MATRIX_MUL_ADD] > 0) == expected
 
 
-@pytest.mark.parametrize("target", ["cuda", "vulkan:llvmpipe"])
-def test_a_run_is_one_submission(target):
+@pytest.fixture(scope="module")
+def small_cnn_for(tmp_path_factory):
+    """``small_cnn_for(target)``: the compiled network, and its program after the phase HAL."""
+
+    @functools.cache
+    def compile_for(target):
+        folder = tmp_path_factory.mktemp("phases")
+        flags = [f"--dump-compilation-phases-to={folder}"]
+        contents, _ = to_module(small_cnn(), make_options(target, extra_flags=flags, host=False))
+        (hal,) = folder.glob("*.hal.mlir")
+        return contents, hal.read_bytes()
+
+    return compile_for
+
+
+@pytest.mark.parametrize("target", ["cuda", "vulkan:portable"])
+def test_a_run_is_one_submission(small_cnn_for, target):
     """The host waits at its end alone."""
-    options = make_options(target, extra_flags=["--compile-to=hal"], host=False)
-    contents, _ = to_module(small_cnn(), options)
-    main = contents.partition(b"util.func public @main")[2]
+    _, program = small_cnn_for(target)
+    main = program.partition(b"util.func public @main")[2]
     assert main.count(b"hal.command_buffer.dispatch") > 10
     assert main.count(b"hal.device.queue.execute<") == main.count(b"hal.fence.await") == 1
 
@@ -420,8 +430,8 @@ def test_rows_that_threads_cannot_share(target, kind, caplog):
 
 
 @pytest.mark.parametrize("target", OTHERS)
-def test_code_for_every_target(target):
-    contents, _ = to_module(small_cnn(), make_options(target, host=False))
+def test_code_for_every_target(small_cnn_for, target):
+    contents, _ = small_cnn_for(target)
     assert OTHERS[target] in contents
 
 
