@@ -5,16 +5,18 @@ import logging
 import os
 import signal
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from conformance.cases import load_cases
+from graphc.compiler import driver
 from graphc.runtime.device import device
 from graphc.runtime.iree_compile import compiler
+from harness import compiled_together
 from harness.compile_once import CompileOnce
-from harness.compiled_together import CompiledTogether
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -67,7 +69,7 @@ LONGEST = tuple(
 
 def pytest_collection_modifyitems(items):
     """Run the longest files first, or one process would end with one of them alone."""
-    missing = [path for path in LONGEST if not path.exists()]
+    missing = [path for path in (*LONGEST, *NOT_SHARING) if not path.exists()]
     assert not missing, f"conftest.py names files that are gone: {missing}"
     places = {path: place for place, path in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
@@ -75,33 +77,46 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Let the tests of a file that compile by `numerics` share calls of the backend."""
+    """Let the tests of a file share calls of the backend: see `harness.compiled_together`."""
     if not _may_begin_early(pyfuncitem):
         return None
     module = pyfuncitem.module
     if module not in _together:
-        items = filter(_may_begin_early, pyfuncitem.session.items)
-        calls = {each: partial(each.obj, **_parameters(each)) for each in items
-                 if each.module is module}  # fmt: skip
+        items = (each for each in pyfuncitem.session.items if each.module is module)
+        calls = {
+            each: partial(each.obj, **_parameters(each)) for each in filter(_may_begin_early, items)
+        }
         _together.clear()
-        _together[module] = CompiledTogether(calls)
+        _together[module] = compiled_together.CompiledTogether(calls)
     _together[module].run(pyfuncitem)
     return True
 
 
-NUMERICS = ("numerics", "control_flow_models")
-SHARING = ("frontend/onnx/", "passes/graph_to_linalg/", "passes/kernels/")
-"""Folders whose tests compile little else."""
+SHARING = (
+    *("frontend/onnx/", "passes/cpu/", "passes/graph_to_linalg/", "passes/kernels/"),
+    "test_data_dependent_sizes.py",
+)
+"""Where many tests compile small models."""
+NOT_SHARING = tuple(
+    HERE / "passes" / name
+    for name in (
+        "cpu/test_bf16_matmul.py",
+        "cpu/test_byte_tables.py",
+        "cpu/test_int8_kernels.py",
+        "kernels/test_reduction.py",
+    )
+)
+"""Files of tests that look into compiled code."""
 _together = {}
 """The tests of the current file that share calls of the backend."""
 
 
 def _may_begin_early(item):
-    """Return whether a test compiles by `numerics` and needs nothing but its parameters."""
+    """Return whether a test is one of many that compile, and needs nothing but its parameters."""
     marks = {mark.name for mark in item.iter_markers()}
     return (
         item.path.relative_to(HERE).as_posix().startswith(SHARING)
-        and any(getattr(each, "__module__", "") in NUMERICS for each in vars(item.module).values())
+        and item.path not in NOT_SHARING
         and set(item._fixtureinfo.argnames) == _parameters(item).keys()
         and marks <= {"parametrize"}
         and not is_hypothesis_test(item.obj)
@@ -120,8 +135,9 @@ def freeze_what_is_there():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def compile_once(tmp_path_factory):
-    """Compile equal programs once, by whichever process of the run comes first."""
+def share_compiles(tmp_path_factory):
+    """Compile equal programs once, by whichever process of the run comes first, and programs of
+    tests that began together by one call."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent  # which the processes share
@@ -129,6 +145,8 @@ def compile_once(tmp_path_factory):
     folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child))
+        patch.setattr(driver, "compile_module", compiled_together.compile_module)
+        patch.setattr(import_module("graphc.compiler.compile"), "load", compiled_together.load)
         yield
 
 

@@ -15,7 +15,6 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import onnx
@@ -30,17 +29,8 @@ from graphc.frontend.onnx import import_onnx
 from graphc.mlir import func, ir
 from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.pipelines import lowering_pipeline
-from graphc.runtime import (
-    CompiledModel,
-    ModelMetadata,
-    TensorSpec,
-    compile_module,
-    load,
-    resolve_target,
-)
-from graphc.runtime.files import module_file
-from graphc.runtime.metadata import DESTINATION_ENTRY, ENTRY_FUNCTION
-from harness.compiled_together import compiled_with_others
+from graphc.runtime import CompiledModel, ModelMetadata, TensorSpec, resolve_target
+from harness.compiled_together import compile_module, load
 from harness.variation import order_of_calls
 
 IR_VERSION = 10
@@ -286,17 +276,11 @@ def run_compiled(
 
 
 def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
-    """Import, lower and compile `model` as it is, without any rewrite.
-
-    Tests of a file share a call of the backend: see `harness.compiled_together`.
-    """
-    program = _lowered(model)
-    joint = None if options else compiled_with_others(program, _compile)
-    if joint is None:
-        return load(_compile(program, **options), threads=1)
-    names = {"ENTRY_FUNCTION": ENTRY_FUNCTION, "DESTINATION_ENTRY": DESTINATION_ENTRY}
-    with mock.patch.multiple(module_file, **{key: joint.name(name) for key, name in names.items()}):
-        return load(joint.contents, threads=1)
+    """Import, lower and compile `model` as it is, without any rewrite."""
+    compiled = compile_module(
+        _lowered(model), target=resolve_target("cpu"), threads=1, extra_flags=FLAGS, **options
+    )
+    return load(compiled, threads=1)
 
 
 def _lowered(model: onnx.ModelProto) -> bytes:
@@ -310,11 +294,6 @@ def _lowered(model: onnx.ModelProto) -> bytes:
         bytecode = io.BytesIO()
         module.operation.write_bytecode(bytecode)
     return bytecode.getvalue()
-
-
-def _compile(program: bytes, **options: Any) -> bytes:
-    target = resolve_target("cpu")
-    return compile_module(program, target=target, threads=1, extra_flags=FLAGS, **options)
 
 
 def fed_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:

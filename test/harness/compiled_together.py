@@ -1,17 +1,27 @@
-"""Tests of one file whose programs are compiled by one call of the backend.
+"""Tests of one file whose programs are compiled by few calls of the backend.
 
-Most of the time of a small compile is spent on things that do not depend on the program, or that
-programs have in common. So all tests of a file begin together, and each waits where it asks for
-compiled code (`compiled_with_others`). The programs of all are compiled as one module, and each
-test goes on when it is its turn. They are ordinary functions: each runs in a thread of its own,
-and only one of these threads runs at a time.
+Much of the time of a small compile is spent on things that do not depend on the program, or that
+programs have in common. So the tests of a file begin together, and each waits where it asks for
+compiled code. Their programs are compiled as one module, and each test goes on when it is its
+turn. They are ordinary functions: each runs in a thread of its own, and only one of these threads
+runs at a time.
 """
 
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
 
 from graphc.errors import BackendError
+from graphc.runtime import compile_module as _compile_module
+from graphc.runtime import load as _load
+from graphc.runtime.files import module_file
+from graphc.runtime.iree_compile.input_program import InputProgram
+from graphc.runtime.iree_compile.temporary_folder import temporary_folder
+from graphc.runtime.metadata import DESTINATION_ENTRY, ENTRY_FUNCTION
 
 from .joint_program import join, joint_name
 
@@ -19,20 +29,31 @@ MOST = 8
 """Maximum number of programs in a module. Some passes of the backend take more than proportional
 time: modules of 40 programs gain nothing over those of 4."""
 
+_SHARED = {"target", "threads", "opt_level", "data_tiling", "extra_flags"}
+"""Options of `compile_module` that programs of one module have in common. With others set, a
+program is compiled alone."""
+
 
 @dataclass(frozen=True)
 class JointModule:
-    """A compiled module, and the number of one of its programs."""
+    """A compiled module of several programs, seen as that of program `number`.
+
+    It is not the bytes of a module: those have the code of other tests, too.
+    """
 
     contents: bytes
     number: int
 
-    def name(self, entry: str) -> str:
-        """The name of the entry point `entry` of the program."""
-        return joint_name(self.number, entry)
+    def __len__(self) -> int:
+        return len(self.contents)
 
-
-Compile = Callable[[bytes], bytes]
+    @contextmanager
+    def as_main(self) -> Generator[None]:
+        """A context in which the entry points of the program are those of the module."""
+        names = {"ENTRY_FUNCTION": ENTRY_FUNCTION, "DESTINATION_ENTRY": DESTINATION_ENTRY}
+        own: dict[str, Any] = {key: joint_name(self.number, name) for key, name in names.items()}
+        with mock.patch.multiple(module_file, **own):
+            yield
 
 
 class WaitingTest(threading.Thread):
@@ -45,8 +66,8 @@ class WaitingTest(threading.Thread):
         self._error: BaseException | None = None
         self.program: bytes | None = None
         """The program that the test waits for, None if it ended without."""
-        self.compile: Compile | None = None
-        """The compiler of that program."""
+        self.options: Mapping[str, Any] = {}
+        """The options of the backend for that program."""
         self.compiled: JointModule | None = None
         """The module of `program` and others, None if it is to be compiled alone."""
 
@@ -70,11 +91,16 @@ class WaitingTest(threading.Thread):
         if self._error is not None:
             raise self._error
 
-    def wait_for(self, program: bytes, compile: Compile) -> None:
-        """Wait for the compiled `program`, in the thread of the test."""
-        self.program, self.compile = program, compile
-        self._pause.release()
-        self._turn.acquire()
+    def module(self, program: bytes, options: Mapping[str, Any]) -> JointModule | None:
+        """The module with `program` and those of other tests, None if there is none.
+
+        The thread of the test waits for the first one.
+        """
+        if self.program is None:
+            self.program, self.options = program, options
+            self._pause.release()
+            self._turn.acquire()
+        return self.compiled if (program, options) == (self.program, self.options) else None
 
 
 class CompiledTogether:
@@ -92,11 +118,19 @@ class CompiledTogether:
         self._tests.pop(key).end()
 
     def _begin(self) -> None:
+        alike: list[list[WaitingTest]] = []
         for test in self._tests.values():
             test.begin()
-        waiting = [test for test in self._tests.values() if test.program is not None]
-        for first in range(0, len(waiting), MOST):
-            _compile(waiting[first : first + MOST])
+            if test.program is None:
+                continue
+            group = next((each for each in alike if each[0].options == test.options), None)
+            if group is None:
+                alike.append([test])
+            else:
+                group.append(test)
+        for group in alike:
+            for first in range(0, len(group), MOST):
+                _compile(group[first : first + MOST])
 
 
 def _compile(tests: Sequence[WaitingTest]) -> None:
@@ -104,11 +138,11 @@ def _compile(tests: Sequence[WaitingTest]) -> None:
     to show whose fault it is."""
     if len(tests) < 2:
         return
-    compile = tests[0].compile
-    assert compile is not None
     programs = [test.program for test in tests if test.program is not None]
+    options = tests[0].options
+    target = replace(options["target"], fallback=())  # fallbacks apply to single programs only
     try:
-        contents = compile(join(programs))
+        contents = _compile_module(join(programs), **{**options, "target": target})
     except BackendError:
         return
     numbers = {program: number for number, program in enumerate(dict.fromkeys(programs))}
@@ -116,14 +150,31 @@ def _compile(tests: Sequence[WaitingTest]) -> None:
         test.compiled = JointModule(contents, numbers[program])
 
 
-def compiled_with_others(program: bytes, compile: Compile) -> JointModule | None:
-    """The module with `program` and those of other tests of the file; None if there is none.
-
-    All of them must come with the same `compile`, which takes a program for the backend.
-    """
+def compile_module(program: bytes | Path | InputProgram, **options: Any) -> bytes | JointModule:
+    """`graphc.runtime.compile_module`, together with the programs of other tests if it is called in
+    one that began with them."""
     test = threading.current_thread()
-    if not isinstance(test, WaitingTest):
-        return None
-    if test.program is None:
-        test.wait_for(program, compile)
-    return test.compiled if test.program == program else None
+    given = {key: value for key, value in options.items() if key in _SHARED}
+    others = [value for key, value in options.items() if key not in _SHARED and key != "name"]
+    if not isinstance(test, WaitingTest) or any(value is not None for value in others):
+        return _compile_module(program, **options)
+    program = _contents(program)
+    module = test.module(program, given)
+    return _compile_module(program, **options) if module is None else module
+
+
+def _contents(program: bytes | Path | InputProgram) -> bytes:
+    if isinstance(program, bytes):
+        return program
+    if isinstance(program, Path):
+        return program.read_bytes()
+    with temporary_folder() as folder:
+        return program.file(folder).read_bytes()
+
+
+def load(source: Any, **options: Any) -> Any:
+    """`graphc.load`, also for a `JointModule`."""
+    if not isinstance(source, JointModule):
+        return _load(source, **options)
+    with source.as_main():
+        return _load(source.contents, **options)

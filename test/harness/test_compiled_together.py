@@ -1,14 +1,17 @@
 """Tests that share calls of the backend fail each for itself."""
 
-import numerics
+from functools import partial
+
 import numpy as np
 import pytest
 from numerics import Cases, build_model, run_compiled
 from onnx import helper
 
+import graphc
 from graphc.errors import BackendError
+from graphc.runtime import resolve_target
 from harness import compiled_together
-from harness.compiled_together import CompiledTogether, compiled_with_others
+from harness.compiled_together import CompiledTogether, JointModule, compile_module
 
 X = np.array([1.5, -2.0], np.float32)
 
@@ -61,48 +64,81 @@ def test_each_has_its_results_and_its_failure(modules):
         np.testing.assert_array_equal(results[name], expected)
 
 
-def test_modules_are_small(monkeypatch, modules):
-    monkeypatch.setattr(compiled_together, "MOST", 2)
-    asked = []
+def ask(found, program=b"module {}", **options):
+    """A test that compiles a program, and keeps in `found` what comes of it."""
+    options = {"target": resolve_target("cpu"), "threads": 1, **options}
+    return lambda: found.append(compile_module(program, **options))
 
-    def ask(number):
-        compiled_with_others(b"module {}", lambda program: asked.append(number) or program)
 
-    tests = CompiledTogether({number: lambda number=number: ask(number) for number in range(5)})
-    for number in range(5):
+@pytest.fixture
+def backend(monkeypatch):
+    """The options of all calls of the backend, which fails for programs of several."""
+    calls = []
+
+    def run(program, **options):
+        calls.append(options)
+        if b"case1_" in program:
+            raise BackendError("planted")
+        return program
+
+    monkeypatch.setattr(compiled_together, "_compile_module", run)
+    return calls
+
+
+def run_all(*calls):
+    tests = CompiledTogether(dict(enumerate(calls)))
+    for number in range(len(calls)):
         tests.run(number)
-    assert modules == [2, 2, 1]
-    assert asked == [0, 2], "one call each, none for the test that is left over"
 
 
-def test_what_does_not_compile_together_is_compiled_alone():
+def test_modules_are_small_and_have_one_set_of_options(monkeypatch, modules, backend):
+    monkeypatch.setattr(compiled_together, "MOST", 2)
     found = []
+    run_all(*[ask(found)] * 3, ask(found, threads=2), ask(found, timeout=9.0), *[ask(found)] * 2)
+    assert modules == [2, 2, 1, 1]
+    assert [type(each) for each in found].count(JointModule) == 4
+    assert sorted(options["threads"] for options in backend) == [1, 1, 1, 1, 2]
 
-    def fail(program):
-        raise BackendError("planted")
 
-    def call():
-        found.append(compiled_with_others(b"module {}", fail))
-
-    tests = CompiledTogether({1: call, 2: call})
-    tests.run(1)
-    tests.run(2)
-    assert found == [None, None]
+def test_what_does_not_compile_together_is_compiled_alone(backend):
+    function = "func.func @main() { return }"
+    found = []
+    run_all(ask(found, function.encode()), ask(found, f"{function} // another".encode()))
+    assert found == [function.encode(), f"{function} // another".encode()]
+    assert len(backend) == 3
 
 
 def test_outside_of_such_tests_nothing_is_shared():
-    assert compiled_with_others(b"module {}", lambda program: pytest.fail("compiled")) is None
     cases = Cases()
     cases.add("Neg", X)
     cases.compare_with_onnxruntime()
 
 
+def test_other_compilers_use_it_too():
+    """`graphc.compile` as well as test/numerics.py."""
+    found = []
+    nodes = [[helper.make_node(op_type, ["x"], ["y"])] for op_type in ("Neg", "Abs")]
+    models = [build_model(each, {"x": (X.dtype, [2])}, ["y"]) for each in nodes]
+
+    def call(model):
+        with graphc.compile(model, threads=1, cache=False) as compiled:
+            found.append((compiled.inputs[0].name, compiled(X)))
+
+    run_all(*(partial(call, model) for model in models))
+    for (name, y), expected in zip(found, (-X, abs(X)), strict=True):
+        assert name == "x"
+        np.testing.assert_array_equal(y, expected)
+
+
 def test_what_a_test_compiles_twice_is_compiled_once(monkeypatch):
     calls, results = [], {}
-    compile_program = numerics._compile
-    monkeypatch.setattr(numerics, "_compile", lambda p: calls.append(p) or compile_program(p))
+    compile_alone = compiled_together._compile_module
+
+    def count(program, **options):
+        calls.append(program)
+        return compile_alone(program, **options)
+
+    monkeypatch.setattr(compiled_together, "_compile_module", count)
     call = run("Neg", results)
-    tests = CompiledTogether({1: lambda: [call(), call()], 2: run("Abs", results)})
-    tests.run(1)
-    tests.run(2)
+    run_all(lambda: [call(), call()], run("Abs", results))
     assert len(calls) == 1
