@@ -7,6 +7,8 @@ A compile costs most of a second, so tests put many small cases into one model:
     cases.add("ReduceSum", Feed(x, ["batch", 4]), const([1]), keepdims=0)
     cases.compare_with_onnxruntime()
     cases.compare_evaluation()
+
+The tests of a file share calls of the backend besides: see `harness.compiled_together`.
 """
 
 import contextlib
