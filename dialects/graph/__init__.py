@@ -88,6 +88,7 @@ from .types import (
     type_of,
 )
 from .views import View, is_movement
+from .window_sums import channel_sums, times_filters, window_sums
 from .winograd import *
 
 

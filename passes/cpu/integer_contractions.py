@@ -29,7 +29,7 @@ from .quantized_operands import (
 MAX_OPS_BEHIND = 32
 """Values that are looked at for the contraction that a quantized value is computed from."""
 
-_F32 = np.dtype(np.float32)
+_F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
 
 
 @register
@@ -46,7 +46,8 @@ class CpuIntegerContractions(Pass):
     %5 = "graph.mul"(%4 as f32, sx * sw)
 
     For constant weights with one scale, or one for each output feature, and an input with one
-    scale. Integers are summed exactly; the f32 sums of the model are rounded.
+    scale. Integers are summed exactly; the f32 sums of the model are rounded. Weights that exceed 8
+    bits less their zero point are moved, and sums over rows or windows of the input added.
     """
 
     name = "cpu-integer-contractions"
@@ -119,8 +120,16 @@ class IntegerMatmul(Rewrite):
         self, op: graph.MatmulOp, x: graph.DequantizeOp, weights: QuantizedWeights
     ) -> ir.Value:
         integers, zero = as_unsigned(x)
-        panel = graph.constant(value=weights.integers.astype(np.int8))
-        return rescaled(graph.matmul(integers, panel), weights, x, zero, axis=1, behind=0)
+        offsets = weights.offsets(axis=1)
+        taken = None
+        if offsets.any():  # before the product, whose kernel may then add it
+            last = graph.type_of(integers).rank - 1
+            rows = graph.reduce_sum(graph.cast(integers, to=_I32), axes=[last], keepdims=True)
+            taken = graph.mul(rows, graph.constant(value=offsets))
+        panel = graph.constant(value=(weights.integers - offsets).astype(np.int8))
+        y = graph.matmul(integers, panel)
+        y = y if taken is None else graph.add(y, taken)
+        return rescaled(y, weights, x, zero, axis=1, behind=0)
 
 
 class IntegerConv(Rewrite):
@@ -156,9 +165,22 @@ class IntegerConv(Rewrite):
     ) -> ir.Value:
         image, zero = as_unsigned(x)
         image, attrs = without_padding(image, zero, op.attrs)
-        kernel = graph.constant(value=weights.integers.astype(np.int8))
+        offsets = weights.offsets(axis=0)
+        taken = self._window_sums(image, attrs, weights, offsets) if offsets.any() else None
+        kernel = graph.constant(value=(weights.integers - offsets).astype(np.int8))
         y = graph.conv(image, kernel, **attrs)
+        y = y if taken is None else graph.add(y, taken)
         return rescaled(y, weights, x, zero, axis=0, behind=weights.integers.ndim - 2)
+
+    @staticmethod
+    def _window_sums(
+        image: ir.Value, attrs: Mapping[str, Any], weights: QuantizedWeights, offsets: np.ndarray
+    ) -> ir.Value:
+        """The sums over the windows of the `image`, times the offset of each filter."""
+        features, _, *kernel = weights.integers.shape
+        window = [attrs[name] for name in ("strides", "dilations", "low", "high")]
+        sums = graph.window_sums(graph.channel_sums(image, attrs["groups"]), kernel, *window)
+        return graph.times_filters(sums, graph.constant(value=offsets), features)
 
 
 class UnsignedMatmul(Rewrite):

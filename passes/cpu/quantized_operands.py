@@ -58,14 +58,23 @@ class QuantizedWeights:
             return None
         return self.scales.reshape(-1)
 
+    def offsets(self, axis: int) -> np.ndarray:
+        """What to take off each feature along `axis` so that its integers fit 8 bits, as i32 with
+        the rank of the weights: zeros if they do."""
+        others = tuple(n for n in range(self.integers.ndim) if n != axis)
+        low = self.integers.min(others, keepdims=True, initial=0)
+        high = self.integers.max(others, keepdims=True, initial=0)
+        return np.where(low < -128, low + 128, np.maximum(high - 127, 0)).astype(np.int32)
+
     def reason_against(self, axis: int, terms: int, group: int = graph.INT8_GROUP) -> str | None:
         """The reason why the kernels do not multiply these weights, whose features are along
         `axis` and sums of `terms` products in groups of `group`; or None."""
         if self.per_feature(axis) is None:
             return "the scales of the weights vary within a feature"
-        if self.integers.min(initial=0) < -128 or self.integers.max(initial=0) > 127:
+        offsets = self.offsets(axis)
+        if (self.integers - offsets).max(initial=0) > 127:
             return "the weights less their zero point exceed 8 bits"
-        return reason_against_sums(terms, group)
+        return reason_against_sums(terms, group, MAX_K // 2 if offsets.any() else MAX_K)
 
 
 def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
@@ -88,12 +97,12 @@ def reason_against_channels(features: int, groups: int) -> str | None:
     return None
 
 
-def reason_against_sums(terms: int, group: int = graph.INT8_GROUP) -> str | None:
-    """The reason why the kernels do not compute sums of `terms` products, which they count in
-    groups of `group`, or None."""
+def reason_against_sums(terms: int, group: int = graph.INT8_GROUP, most: int = MAX_K) -> str | None:
+    """The reason why the kernels do not compute sums of `terms` products, `most` of them at most,
+    which they count in groups of `group`, or None."""
     if terms == 0 or terms % group:
         return f"{terms} factors do not fill groups of {group}"
-    return "sums would exceed 32 bits" if terms > MAX_K else None
+    return "sums would exceed 32 bits" if terms > most else None
 
 
 def quantized_input(value: ir.Value) -> graph.DequantizeOp | None:

@@ -101,3 +101,25 @@ func.func @three_axes(%x: tensor<1x8x4x4x4xi8>) -> tensor<1x16x4x4x4xi32> {
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1, 1>, groups = 1 : i64, high = array<i64: 0, 0, 0>, layout = "channels_first", low = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<1x8x4x4x4xi8>, tensor<16x8x1x1x1xi8>) -> tensor<1x16x4x4x4xi32>
   return %y : tensor<1x16x4x4x4xi32>
 }
+
+// -----
+
+// Weights from -100 to 155 are moved by 28, and 28 sums of a row of the input added.
+
+// CHECK-LABEL: @moved_weights
+// CHECK: %[[R:.*]] = "graph.reduce_sum"(%{{.*}}) {axes = array<i64: 1>, keepdims = true} : (tensor<8x4xi32>) -> tensor<8x1xi32>
+// CHECK: %[[O:.*]] = "graph.constant"() {value = dense<28> : tensor<1x1xi32>}
+// CHECK: %[[M:.*]] = "graph.mul"(%[[R]], %[[O]])
+// CHECK: %[[W:.*]] = "graph.constant"() {value = dense<{{\[}}[-128], [-28], [99], [127]]> : tensor<4x1xi8>}
+// CHECK: %[[Y:.*]] = "graph.matmul"(%arg0, %[[W]])
+// CHECK: "graph.add"(%[[Y]], %[[M]])
+func.func @moved_weights(%x: tensor<8x4xui8>) -> tensor<8x1xf32> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<[[0], [100], [227], [255]]> : tensor<4x1xui8>} : () -> tensor<4x1xui8>
+  %n = "graph.constant"() {value = dense<100> : tensor<ui8>} : () -> tensor<ui8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x4xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x4xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<4x1xui8>, tensor<f32>, tensor<ui8>) -> tensor<4x1xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x4xf32>, tensor<4x1xf32>) -> tensor<8x1xf32>
+  return %y : tensor<8x1xf32>
+}

@@ -258,6 +258,41 @@ def test_quantized_net(unit, activations, images):
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
 
 
+@pytest.mark.parametrize("activations", [np.uint8, np.int8])
+def test_weights_that_exceed_8_bits_less_their_zero_point(unit, activations):
+    """As ONNX Runtime's quantizer makes weights of u8: with a zero point that is not the middle."""
+    net = _Quantized(activations, seed=9)
+    zero = 120 if activations == np.uint8 else -5
+    x = net.quantize("x", 0.03, zero)
+
+    def weights(*shape, axis, zeros):
+        integers = net.random.integers(0, 255, shape, np.uint8, endpoint=True)
+        scales = net.random.uniform(0.002, 0.01, shape[axis]).astype(np.float32)
+        names = [net.constant(integers), net.constant(scales), net.constant(zeros)]
+        return net.node("DequantizeLinear", names, axis=axis)
+
+    zeros = net.random.integers(90, 160, 24, np.uint8)
+    outputs = [
+        net.node("Conv", [x, weights(24, 16, 3, 3, axis=0, zeros=zeros)], pads=[1, 0, 1, 1]),
+        net.node("Conv", [x, weights(24, 8, 3, 2, axis=0, zeros=zeros)], group=2, strides=[2, 1]),
+        net.node(
+            "Conv", [x, weights(16, 1, 3, 3, axis=0, zeros=zeros[:16])], group=16, dilations=[2, 1]
+        ),
+        net.node("MatMul", [x, weights(12, 24, axis=1, zeros=zeros)]),
+    ]
+    inputs = {"x": (np.float32, ("images", 16, 10, 12))}
+    model = build_model(net.nodes, inputs, outputs, net.constants)
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
+    assert compiled.report.rewrites["integer-conv"].count == 3
+    assert compiled.report.rewrites["integer-matmul"].count == 1
+    feeds = {"x": np.random.default_rng(1).standard_normal((2, 16, 10, 12), np.float32)}
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
+        assert np.abs(ours - theirs).max() <= 2e-6 * np.abs(theirs).max()
+
+
 @pytest.mark.parametrize("cpu", ["haswell", "alderlake", "cascadelake"])
 def test_other_cpus(cpu):
     """Code for CPUs that this one is not."""

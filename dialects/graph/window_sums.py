@@ -1,0 +1,77 @@
+"""Sums over the windows of convolutions of integers, of ops of this dialect.
+
+Where weights have a zero point, or are moved so that they fit fewer bits, a convolution takes off
+these sums, times what each filter was moved by::
+
+    conv(x, w - z)  =  conv(x, w) - z * window_sums(channel_sums(x))
+"""
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...mlir import ir
+from ..symbolic import Dim, floordiv
+from .casts import cast
+from .elementwise import add, mul
+from .movement import expand, pad, reshape, slice_
+from .reduction import reduce_sum
+from .shapes import constant
+from .types import type_of
+from .window import output_size
+
+_I32 = np.dtype(np.int32)
+
+
+def channel_sums(x: ir.Value, groups: int) -> ir.Value:
+    """The sums of `x`, integers [N, C, spatial...], over the channels of each group, as i32:
+    [N, groups, spatial...]."""
+    batch, channels, *extents = type_of(x).shape
+    if groups == 1:
+        return reduce_sum(cast(x, to=_I32), axes=[1], keepdims=True)
+    parts = reshape(x, shape=[batch, groups, floordiv(channels, groups), *extents])
+    return reduce_sum(cast(parts, to=_I32), axes=[2], keepdims=False)
+
+
+def window_sums(
+    x: ir.Value,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    low: Sequence[int | Dim],
+    high: Sequence[int | Dim],
+) -> ir.Value:
+    """The sums of the elements of each window of `x`, i32 [N, groups, spatial...], which is padded
+    with zeros: one axis after the other."""
+    if any(size != 0 for size in (*low, *high)):
+        zero = constant(value=np.zeros((), _I32))
+        x = pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
+    for axis, step in enumerate(zip(kernel, strides, dilations, strict=True), start=2):
+        x = functools.reduce(add, _taps(x, axis, *step))
+    return x
+
+
+def _taps(x: ir.Value, axis: int, count: int, stride: int, dilation: int) -> list[ir.Value]:
+    """For each of `count` taps of a window along `axis`, the elements of `x` that it meets."""
+    shape = list(type_of(x).shape)
+    shape[axis] = output_size(shape[axis], count, stride, dilation, 0, 0)
+    steps = [stride if n == axis else 1 for n in range(len(shape))]
+    starts = [
+        [tap * dilation if n == axis else 0 for n in range(len(shape))] for tap in range(count)
+    ]
+    return [slice_(x, starts=start, sizes=shape, steps=steps) for start in starts]
+
+
+def times_filters(sums: ir.Value, factors: ir.Value, filters: int | Dim) -> ir.Value:
+    """`sums`, [N, groups, spatial...], times the factor of each filter: [N, 1 or filters,
+    spatial...]. The factors are one number, or [filters, 1, 1...] as weights have them."""
+    batch, groups, *extents = type_of(sums).shape
+    shape = type_of(factors).shape
+    if shape:
+        factors = reshape(factors, shape=[shape[0], *shape[2:]])
+    if groups in (1, filters):
+        return mul(sums, factors)
+    repeated = [batch, groups, floordiv(filters, groups), *extents]
+    sums = expand(reshape(sums, shape=[batch, groups, 1, *extents]), shape=repeated)
+    return mul(reshape(sums, shape=[batch, filters, *extents]), factors)
