@@ -144,7 +144,8 @@ def share_compiles(tmp_path_factory):
     folder /= "compiled"
     folder.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child))
+        own = str(compiler.find_compiler())
+        patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child, own))
         patch.setattr(driver, "compile_module", compiled_together.compile_module)
         patch.setattr(import_module("graphc.compiler.compile"), "load", compiled_together.load)
         yield

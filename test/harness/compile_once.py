@@ -24,13 +24,14 @@ Run = Callable[..., int | None]
 
 
 class CompileOnce:
-    """`run_child` for the backend, with the compiled modules of earlier calls in `folder`.
+    """`run_child` for the backend, `compiler`, with the compiled modules of earlier calls in
+    `folder`.
 
     Other processes may use the folder at the same time. Only silent successes are kept.
     """
 
-    def __init__(self, folder: Path, run: Run):
-        self._folder, self._run = folder, run
+    def __init__(self, folder: Path, run: Run, compiler: str):
+        self._folder, self._run, self._compiler = folder, run, compiler
 
     def __call__(self, command: Sequence[str], log: Path, **options: Any) -> int | None:
         kept = self._kept(command, **options)
@@ -56,8 +57,15 @@ class CompileOnce:
         compiler, *arguments, flag, _output = command
         (source,) = (each for each in arguments if not each.startswith("-"))
         flags = [each for each in arguments if each != source]
+        is_own = compiler == self._compiler  # and no substitute of a test
         is_stopped = progress is not None or (timeout is not None and timeout < _LONG)
-        if flag != "-o" or is_stopped or KEEP_OBJECTS in flags or not is_self_contained(flags):
+        if (
+            flag != "-o"
+            or is_stopped
+            or not is_own
+            or KEEP_OBJECTS in flags
+            or not is_self_contained(flags)
+        ):
             return None
         return self._folder / digest_of_texts([compiler, *flags, digest_of_file(Path(source))])
 

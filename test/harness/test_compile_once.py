@@ -29,7 +29,7 @@ def calls(tmp_path):
     def count(backend, *calls, **options):
         folder = tmp_path / "kept"
         folder.mkdir(exist_ok=True)
-        compile_once = CompileOnce(folder, backend)
+        compile_once = CompileOnce(folder, backend, "iree-compile")
         for number, (program, *flags) in enumerate(calls):
             source, output = tmp_path / f"{number}.mlir", tmp_path / f"{number}.vmfb"
             source.write_text(program)
@@ -59,3 +59,13 @@ def test_calls_that_write_other_files_are_made(calls, flag):
 def test_calls_that_may_be_stopped_are_made(calls, options):
     assert calls(Backend(), ("a",), ("a",), **options) == 2
     assert calls(Backend(), ("b",), ("b",), timeout=100.0) == 1
+
+
+def test_substitutes_of_tests_are_always_called(tmp_path):
+    backend = Backend()
+    compile_once = CompileOnce(tmp_path, backend, "iree-compile")
+    source = tmp_path / "program.mlir"
+    source.write_text("program")
+    for _ in range(2):
+        compile_once(["other", str(source), "-o", str(tmp_path / "out")], tmp_path / "log")
+    assert backend.calls == 2
