@@ -7,8 +7,9 @@ import numpy as np
 from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
-from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder
+from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder, graph_op
 from .elementwise import broadcast_shapes
+from .shapes import ConstantOp, constant
 from .traits import MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
@@ -300,3 +301,11 @@ slice_ = builder(SliceOp)
 dynamic_slice = builder(DynamicSliceOp)
 pad = builder(PadOp)
 dynamic_pad = builder(DynamicPadOp)
+
+
+def reshaped_constant(value: ir.Value, shape: Shape) -> ir.Value:
+    """`value` in `shape`; a constant stays one, for what looks at it before it is folded."""
+    op = graph_op(value.owner)
+    if isinstance(op, ConstantOp):
+        return constant(value=op.attrs["value"].reshape(shape))
+    return reshape(value, shape=shape)

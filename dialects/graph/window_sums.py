@@ -15,7 +15,7 @@ from ...mlir import ir
 from ..symbolic import Dim, floordiv
 from .casts import cast
 from .elementwise import add, mul
-from .movement import expand, pad, reshape, slice_
+from .movement import expand, pad, reshape, reshaped_constant, slice_
 from .reduction import reduce_sum
 from .shapes import constant
 from .types import type_of
@@ -48,7 +48,8 @@ def window_sums(
         zero = constant(value=np.zeros((), _I32))
         x = pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
     for axis, step in enumerate(zip(kernel, strides, dilations, strict=True), start=2):
-        x = functools.reduce(add, _taps(x, axis, *step))
+        if step[:2] != (1, 1):
+            x = functools.reduce(add, _taps(x, axis, *step))
     return x
 
 
@@ -69,7 +70,7 @@ def times_filters(sums: ir.Value, factors: ir.Value, filters: int | Dim) -> ir.V
     batch, groups, *extents = type_of(sums).shape
     shape = type_of(factors).shape
     if shape:
-        factors = reshape(factors, shape=[shape[0], *shape[2:]])
+        factors = reshaped_constant(factors, [shape[0], *shape[2:]])
     if groups in (1, filters):
         return mul(sums, factors)
     repeated = [batch, groups, floordiv(filters, groups), *extents]

@@ -155,6 +155,8 @@ class IntegerConv(Rewrite):
         if x is None or weights is None:
             return reason_against_operands(op.x, op.w)
         shape = weights.integers.shape
+        if shape[1] == 1 < op.attrs["groups"] and weights.offsets(axis=0).any():
+            return "depthwise, sums over windows take as long as the convolution"
         group = math.gcd(shape[1], graph.INT8_GROUP)  # 1 for depthwise convolutions
         return reason_against_conv(op, weights.integers) or weights.reason_against(
             0, math.prod(shape[1:]), group

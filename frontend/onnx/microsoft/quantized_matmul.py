@@ -9,7 +9,7 @@ import numpy as np
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
-from ..operators.contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
+from ..operators.contraction import integer_matmul, matmul_of_any_rank
 from ..operators.quantization import dynamic_quantize_linear, per_column, per_row, requantize
 from .registry import activated, microsoft_op
 
@@ -102,7 +102,7 @@ def matmul_n_bits(
         scales, zeros = _gathered(scales, g_idx, K), _gathered(zeros, g_idx, K)
         weights = dequantized(_first(numbers, K), _given(scales), zeros, bits)
     else:
-        numbers = reshaped_constant(numbers, [N, blocks, block_size])
+        numbers = graph.reshaped_constant(numbers, [N, blocks, block_size])
         weights = dequantized(numbers, _given(_column(scales)), _column(zeros), bits)
         weights = _first(graph.reshape(weights, shape=[N, blocks * block_size]), K)
     y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]))
@@ -142,7 +142,7 @@ def _integers(x: ir.Value, bits: int, shape: Sequence[int]) -> ir.Value:
     by which kernels recognise them."""
     packed = graph.graph_op(x.owner)
     if bits == 8 or not isinstance(packed, graph.ConstantOp):
-        return reshaped_constant(unpacked(x, bits), shape)
+        return graph.reshaped_constant(unpacked(x, bits), shape)
     data = packed.attrs["value"].reshape(-1, 1)
     apart = data >> np.arange(0, 8, bits, dtype=np.uint8) & np.uint8((1 << bits) - 1)
     dtype = ml_dtypes.uint4 if bits == 4 else np.uint8

@@ -1,7 +1,6 @@
 """Matmuls."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -75,15 +74,7 @@ def _zero_point(value: ir.Value | None, *, row: bool) -> ir.Value | None:
         return value
     (count,) = graph.type_of(value).shape
     shape = [] if count == 1 else [count, 1] if row else [1, count]
-    return reshaped_constant(value, shape)
-
-
-def reshaped_constant(value: ir.Value, shape: Sequence[Any]) -> ir.Value:
-    """`value` in `shape`; a constant stays one, for what looks at it before it is folded."""
-    owner = graph.graph_op(value.owner)
-    if isinstance(owner, graph.ConstantOp):
-        return graph.constant(value=owner.attrs["value"].reshape(shape))
-    return graph.reshape(value, shape=shape)
+    return graph.reshaped_constant(value, shape)
 
 
 def integer_matmul(

@@ -9,7 +9,7 @@ from ....dialects import graph
 from ....dialects.symbolic import floordiv
 from ....mlir import ir
 from ..importing.registry import onnx_op
-from .contraction import as_signed, reshaped_constant, sum_over
+from .contraction import as_signed, sum_over
 from .convolution import spatial_kernel
 from .windows import Window, resolve_window
 
@@ -40,7 +40,7 @@ def integer_conv(
     image, weights = graph.type_of(x), graph.type_of(w)
     kernel = spatial_kernel(image, weights, kernel_shape)
     window = resolve_window(image.shape[2:], kernel, strides, dilations, pads, auto_pad)
-    x, x_zero = as_signed(x, None if x_zero is None else reshaped_constant(x_zero, []))
+    x, x_zero = as_signed(x, None if x_zero is None else graph.reshaped_constant(x_zero, []))
     w, w_zero = as_signed(w, None if w_zero is None else per_filter(w_zero, weights.rank))
     offsets = []
     if x_zero is not None:
@@ -89,5 +89,5 @@ def per_filter(value: ir.Value, rank: int) -> ir.Value:
     """A parameter of weights of `rank`: one element as a scalar, one per filter along axis 0."""
     shape = graph.type_of(value).shape
     if shape in ((), (1,)):
-        return reshaped_constant(value, [])
-    return reshaped_constant(value, [*shape, *[1] * (rank - 1)])
+        return graph.reshaped_constant(value, [])
+    return graph.reshaped_constant(value, [*shape, *[1] * (rank - 1)])

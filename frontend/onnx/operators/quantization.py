@@ -10,7 +10,7 @@ from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import onnx_op
 from ..importing.tensors import dtype_of
-from .contraction import integer_matmul, matmul_of_any_rank, reshaped_constant
+from .contraction import integer_matmul, matmul_of_any_rank
 from .integer_convolution import integer_conv, per_filter
 from .scales import require_quantized, require_scale
 
@@ -235,7 +235,7 @@ def _vector(value: ir.Value, shape: Callable[..., list]) -> ir.Value:
     if graph.type_of(value).rank != 1:
         return value
     (count,) = graph.type_of(value).shape
-    return reshaped_constant(value, [] if count == 1 else shape(count))
+    return graph.reshaped_constant(value, [] if count == 1 else shape(count))
 
 
 def requantize(

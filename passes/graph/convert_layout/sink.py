@@ -61,14 +61,15 @@ def merge_transposes(op: graph.TransposeOp):
 def transpose_of_units(op: graph.TransposeOp):
     """``transpose(x)  -->  reshape(x)`` if only axes of size 1 move.
 
-    It first sinks through elementwise ops, which can join the kernel of a contraction then.
+    It first sinks through elementwise ops, which can join the kernel of a contraction then, and
+    through slices and pads, which may stand before such.
     """
     type_, perm = graph.type_of(op.x), op.attrs["perm"]
     if is_identity(perm) or not moves_only_units(type_.shape, perm):
         return None
     users = [graph.graph_op(use.owner) for use in op.result.uses]
-    if any(isinstance(user, graph.ElementwiseOp) for user in users):
-        return Decline("an elementwise op can be computed before it")
+    if any(isinstance(user, graph.ElementwiseOp | graph.SliceOp | graph.PadOp) for user in users):
+        return Decline("what uses it can be computed before it")
     return graph.reshape(op.x, shape=[type_.shape[axis] for axis in perm])
 
 
@@ -131,7 +132,7 @@ def sink_through_reduction(op):
     axes = op.attrs["axes"]
     reduced = rebuild(op, [_source(op.x)], axes=sorted(perm[axis] for axis in axes))
     if op.attrs["keepdims"]:
-        return transposed(reduced, perm)
+        return graph.transpose(reduced, perm=perm)
     kept = [perm[axis] for axis in range(len(perm)) if axis not in axes]
     return transposed(reduced, [sorted(kept).index(axis) for axis in kept])
 

@@ -86,6 +86,8 @@ class _Grower:
     def __init__(self, operations: Iterable[Any], max_operands: int):
         self.max_operands = max_operands
         self.taken: set[ir.Value] = set()
+        self.expansions: set[ir.Value] = set()
+        """Results of ops that joined a group for an operand of another one."""
         self.moved: dict[Fraction, Fraction] = {}
         """The position of the last op that was moved before the root at each position."""
         self.position: dict[ir.Value, Fraction] = {}
@@ -95,7 +97,7 @@ class _Grower:
 
     def group(self, root: graph.GraphOp) -> Group:
         """The root and the longest run of elementwise ops on its result with a single live-out."""
-        return _trim(self._grow(root))
+        return self._trim(self._grow(root))
 
     def replace(self, group: Group, fused: ir.Value) -> None:
         self.taken |= {_result(op) for op in group}
@@ -136,16 +138,36 @@ class _Grower:
     def _expansions(
         self, op: graph.GraphOp, members: Mapping[ir.Value, graph.GraphOp], shape: Any
     ) -> dict[ir.Value, graph.GraphOp]:
-        """The ops that dequantize an operand of `op`, for it alone: a group reads fewer bytes with
-        them."""
+        """The ops that dequantize an operand of `op`, or broadcast smaller ones, for it alone: a
+        group reads fewer bytes with them."""
         found = {}
         for value in op.operation.operands:
-            inner = producer(value, graph.DequantizeOp)
-            if inner is None or value in members or value in self.taken:
+            inner = producer(value, graph.GraphOp)
+            if not isinstance(inner, graph.ElementwiseOp) or value in members:
                 continue
-            if has_one_use(value) and graph.type_of(value).shape == shape:
+            if value in self.taken or not has_one_use(value):
+                continue
+            if graph.type_of(value).shape == shape and _reads_less(inner):
                 found[value] = inner
+        self.expansions |= found.keys()
         return found
+
+    def _trim(self, group: Group) -> Group:
+        """The longest prefix of `group` of which only the last value is used outside, and that does
+        not end with an expansion."""
+        for length in range(len(group), 1, -1):
+            if _result(group[length - 1]) in self.expansions:
+                continue
+            members = {_result(op) for op in group[:length]}
+            inner = group[: length - 1]
+            if all(
+                result in members
+                for op in inner
+                for user in _users(op)
+                for result in _results(user)
+            ):
+                return group[:length]
+        return group[:1]
 
     def _to_move(
         self, values: Iterable[ir.Value], members: Mapping[ir.Value, graph.GraphOp], start: Fraction
@@ -206,19 +228,12 @@ def _captured(members: dict[ir.Value, graph.GraphOp]) -> set[ir.Value]:
     return used - members.keys()
 
 
-def _trim(group: Group) -> Group:
-    """The longest prefix of `group` of which only the last value is used outside, and that does not
-    end with the expansion of a quantized value."""
-    for length in range(len(group), 1, -1):
-        if isinstance(group[length - 1], graph.DequantizeOp):
-            continue
-        members = {_result(op) for op in group[:length]}
-        inner = group[: length - 1]
-        if all(
-            result in members for op in inner for user in _users(op) for result in _results(user)
-        ):
-            return group[:length]
-    return group[:1]
+def _reads_less(op: graph.ElementwiseOp) -> bool:
+    """Return whether `op` dequantizes, or has a larger result than each of its operands."""
+    shape = graph.type_of(_result(op)).shape
+    if isinstance(op, graph.DequantizeOp):
+        return True
+    return all(graph.type_of(value).shape != shape for value in op.operation.operands)
 
 
 def _results(user: Any) -> list[ir.Value | None]:

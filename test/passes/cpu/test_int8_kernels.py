@@ -283,7 +283,7 @@ def test_weights_that_exceed_8_bits_less_their_zero_point(unit, activations):
     inputs = {"x": (np.float32, ("images", 16, 10, 12))}
     model = build_model(net.nodes, inputs, outputs, net.constants)
     compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
-    assert compiled.report.rewrites["integer-conv"].count == 3
+    assert compiled.report.rewrites["integer-conv"].count == 2  # all but the depthwise one
     assert compiled.report.rewrites["integer-matmul"].count == 1
     feeds = {"x": np.random.default_rng(1).standard_normal((2, 16, 10, 12), np.float32)}
     options = onnxruntime.SessionOptions()
