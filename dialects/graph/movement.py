@@ -303,7 +303,7 @@ pad = builder(PadOp)
 dynamic_pad = builder(DynamicPadOp)
 
 
-def reshaped_constant(value: ir.Value, shape: Shape) -> ir.Value:
+def reshaped_constant(value: ir.Value, shape: Sequence[int | Dim]) -> ir.Value:
     """`value` in `shape`; a constant stays one, for what looks at it before it is folded."""
     op = graph_op(value.owner)
     if isinstance(op, ConstantOp):
