@@ -59,8 +59,8 @@ class QuantizedWeights:
         return self.scales.reshape(-1)
 
     def offsets(self, axis: int) -> np.ndarray:
-        """What to take off each feature along `axis` so that its integers fit 8 bits, as i32 with
-        the rank of the weights: zeros if they do."""
+        """The number to take off each feature along `axis` so that its integers fit 8 bits, as i32
+        with the rank of the weights: zeros if they do."""
         others = tuple(n for n in range(self.integers.ndim) if n != axis)
         low = self.integers.min(others, keepdims=True, initial=0)
         high = self.integers.max(others, keepdims=True, initial=0)

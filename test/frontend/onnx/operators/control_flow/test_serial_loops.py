@@ -131,7 +131,7 @@ def test_greedy_decoding():
         {
             "first": np.array([k]),
             "h0": floats(1, 8),
-            "w0": floats(8, 8),
+            "w0": floats(8, 8) / 4,  # so that 40 iterations do not amplify roundings
             "n": np.array(n),
             "ids0": RNG.integers(0, 8, (k, 1)),
         }
