@@ -4,8 +4,7 @@ Ops are identified by their results: an op of a group has exactly one, and the P
 are not unique in the bindings.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ....dialects import graph
@@ -17,8 +16,8 @@ from ...infra.report import RewriteStatistics
 
 Group = list[graph.GraphOp]
 
-MAX_MOVED = 16
-"""Ops that are moved before a root so that one more op can join its group."""
+MAX_BETWEEN = 16
+"""Ops behind a root that are looked at, whether the group can be computed behind them."""
 
 
 def fuse_groups(
@@ -88,12 +87,10 @@ class _Grower:
         self.taken: set[ir.Value] = set()
         self.expansions: set[ir.Value] = set()
         """Results of ops that joined a group for an operand of another one."""
-        self.moved: dict[Fraction, Fraction] = {}
-        """The position of the last op that was moved before the root at each position."""
-        self.position: dict[ir.Value, Fraction] = {}
+        self.position: dict[ir.Value, int] = {}
         for index, operation in enumerate(operations):
             for result in operation.results:
-                self.position[result] = Fraction(index)
+                self.position[result] = index
 
     def group(self, root: graph.GraphOp) -> Group:
         """The root and the longest run of elementwise ops on its result with a single live-out."""
@@ -116,10 +113,8 @@ class _Grower:
             outside = _captured(together)
             if sum(constant_scalar(v) is None for v in outside) > self.max_operands:
                 continue
-            moving = self._to_move(outside, together, start)
-            if moving is None:
+            if not self._can_wait_for(outside, together, start):
                 continue
-            self._move_before(root, moving)
             members |= joining
             waiting |= {v: o for v, o in self._candidates(op, shape).items() if v not in members}
         return list(members.values())  # each after its operands, as users were taken in order
@@ -169,33 +164,24 @@ class _Grower:
                 return group[:length]
         return group[:1]
 
-    def _to_move(
-        self, values: Iterable[ir.Value], members: Mapping[ir.Value, graph.GraphOp], start: Fraction
-    ) -> list[graph.GraphOp] | None:
-        """The ops to move before the root at `start`, so that `values` are available there; None if
-        one depends on the group, begins one itself, or if they are many."""
-        found: dict[Fraction, graph.GraphOp] = {}
+    def _can_wait_for(
+        self, values: Iterable[ir.Value], members: Mapping[ir.Value, graph.GraphOp], start: int
+    ) -> bool:
+        """Return whether the group, whose root is at `start`, may be computed behind `values`: what
+        computes them behind the root neither depends on the group, nor is a contraction, which
+        takes the op itself."""
+        seen: set[ir.Value] = set()
         waiting = [value for value in values if not self._is_before(value, start)]
         while waiting:
             value = waiting.pop()
             op = graph.graph_op(value.owner)
-            if op is None or value in members or not _is_movable(op) or len(found) == MAX_MOVED:
-                return None
-            found[self.position[value]] = op
-            waiting += [v for v in op.operation.operands if self.position.get(v, -1) >= start]
-        return [found[position] for position in sorted(found)]
+            if op is None or value in members or not _is_simple(op) or len(seen) == MAX_BETWEEN:
+                return False
+            seen.add(value)
+            waiting += {v for v in op.operation.operands if not self._is_before(v, start)} - seen
+        return True
 
-    def _move_before(self, root: graph.GraphOp, ops: Sequence[graph.GraphOp]) -> None:
-        """Move `ops`, in order, directly before `root`."""
-        start = self.position[_result(root)]
-        low = self.moved.get(start, start - 1)
-        for index, op in enumerate(ops, start=1):
-            op.operation.move_before(root.operation)
-            place = low + (start - low) * index / (len(ops) + 1)
-            self.position |= {result: place for result in op.operation.results}
-            self.moved[start] = place
-
-    def _is_before(self, value: ir.Value, start: Fraction) -> bool:
+    def _is_before(self, value: ir.Value, start: int) -> bool:
         """Return whether `value` is available at the root, or is a constant."""
         if isinstance(value.owner, ir.Block):
             return True
@@ -206,9 +192,9 @@ def _result(op: graph.GraphOp) -> ir.Value:
     return op.operation.results[0]
 
 
-def _is_movable(op: graph.GraphOp) -> bool:
-    """Return whether `op` may be computed earlier: contractions stay, and groups of ops."""
-    return op.pure and not isinstance(op, graph.Contraction) and not len(op.operation.regions)
+def _is_simple(op: graph.GraphOp) -> bool:
+    """Return whether `op` is neither a contraction nor a group or control flow."""
+    return not isinstance(op, graph.Contraction) and not len(op.operation.regions)
 
 
 def _users(op: graph.GraphOp) -> list[Any]:

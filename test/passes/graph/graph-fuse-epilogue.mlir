@@ -4,7 +4,7 @@
 // RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
-// REPORT: 5 x fuse-epilogue (5 checked): product
+// REPORT: 6 x fuse-epilogue (6 checked): product
 
 // Bias, activation and residual join the product, in order.
 // CHECK-LABEL: @bias_activation_residual
@@ -76,15 +76,15 @@ func.func @left_alone(%x: tensor<1x8xf32>, %w: tensor<8x4xf32>, %y: tensor<3x4xf
 
 // -----
 
-// What is computed behind the product, but not from it, moves before it: the constant, too.
-// CHECK-LABEL: @moved
+// The group waits for what is computed behind the product, but not from it.
+// CHECK-LABEL: @waits
 // CHECK: %[[S:.*]] = "graph.reduce_sum"
 // CHECK: %[[M:.*]] = "graph.mul"(%[[S]], %{{.*}})
 // CHECK-NEXT: graph.fused
 // CHECK: graph.matmul
 // CHECK-NEXT: "graph.sub"(%{{.*}}, %[[M]])
 // CHECK-NEXT: graph.yield
-func.func @moved(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
+func.func @waits(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
   %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
   %1 = "graph.reduce_sum"(%x) {axes = array<i64: 1>, keepdims = true} : (tensor<2x8xf32>) -> tensor<2x1xf32>
   %2 = "graph.constant"() {value = dense<3.0> : tensor<f32>} : () -> tensor<f32>
@@ -96,16 +96,32 @@ func.func @moved(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
 // -----
 
 // The sum is one of results: the group ends before it.
-// CHECK-LABEL: @not_moved
+// CHECK-LABEL: @does_not_wait
 // CHECK: graph.matmul
 // CHECK-NEXT: graph.relu
 // CHECK-NEXT: graph.yield
 // CHECK: graph.reduce_sum
 // CHECK: graph.sub
-func.func @not_moved(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
+func.func @does_not_wait(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x4xf32> {
   %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
   %1 = "graph.relu"(%0) : (tensor<2x4xf32>) -> tensor<2x4xf32>
   %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = true} : (tensor<2x4xf32>) -> tensor<2x1xf32>
   %3 = "graph.sub"(%1, %2) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
   return %3 : tensor<2x4xf32>
+}
+
+// -----
+
+// A size that is bound behind the product stays bound before it is used.
+// CHECK-LABEL: @size_of_data
+// CHECK: graph.bind_sizes
+// CHECK: graph.slice
+// CHECK: graph.fused
+func.func @size_of_data(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>, %k: tensor<1xi64>) -> tensor<2x4xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.bind_sizes"(%k) {names = ["k"]} : (tensor<1xi64>) -> tensor<1xi64>
+  %2 = "graph.slice"(%x) {sizes = [2, "k"], starts = [0, 0], steps = array<i64: 1, 1>} : (tensor<2x8xf32>) -> tensor<2x?xf32, ["k"]>
+  %3 = "graph.reduce_sum"(%2) {axes = array<i64: 1>, keepdims = true} : (tensor<2x?xf32, ["k"]>) -> tensor<2x1xf32>
+  %4 = "graph.sub"(%0, %3) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  return %4 : tensor<2x4xf32>
 }

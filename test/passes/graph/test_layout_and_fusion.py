@@ -260,7 +260,7 @@ def test_random_programs(data):
     rewrite(Programs(data), "1x2x3x4xf32", "2x3x3x3xf32", passes=PASSES, tolerance=1e-4)
 
 
-def test_an_operand_computed_after_the_root_moves_before_it():
+def test_a_group_waits_for_an_operand_computed_after_the_root():
     def body(x):
         product = graph.matmul(x, weights(4, 4))
         later = graph.softmax(x, axis=1)
