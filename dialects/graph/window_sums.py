@@ -47,21 +47,37 @@ def window_sums(
     if any(size != 0 for size in (*low, *high)):
         zero = constant(value=np.zeros((), _I32))
         x = pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
-    for axis, step in enumerate(zip(kernel, strides, dilations, strict=True), start=2):
-        if step[:2] != (1, 1):
-            x = functools.reduce(add, _taps(x, axis, *step))
+    for axis, (count, stride, dilation) in enumerate(
+        zip(kernel, strides, dilations, strict=True), start=2
+    ):
+        sums = _sums_along(x, axis, count, dilation)
+        size = output_size(type_of(x).shape[axis], count, stride, dilation, 0, 0)
+        x = _part(sums, axis, 0, size, stride)
     return x
 
 
-def _taps(x: ir.Value, axis: int, count: int, stride: int, dilation: int) -> list[ir.Value]:
-    """For each of `count` taps of a window along `axis`, the elements of `x` that it meets."""
+def _sums_along(x: ir.Value, axis: int, count: int, dilation: int) -> ir.Value:
+    """The sums of `count` taps along `axis` from each position on: of twice half as many, so that
+    long windows take few ops."""
+    if count == 1:
+        return x
+    size = output_size(type_of(x).shape[axis], count, 1, dilation, 0, 0)
+    half = _sums_along(x, axis, count // 2, dilation)
+    parts = [_part(half, axis, start * dilation, size) for start in (0, count // 2)]
+    if count % 2:
+        parts.append(_part(x, axis, (count - 1) * dilation, size))
+    return functools.reduce(add, parts)
+
+
+def _part(x: ir.Value, axis: int, start: int, size: int | Dim, step: int = 1) -> ir.Value:
+    """`size` elements of `x` along `axis`, from `start` on."""
     shape = list(type_of(x).shape)
-    shape[axis] = output_size(shape[axis], count, stride, dilation, 0, 0)
-    steps = [stride if n == axis else 1 for n in range(len(shape))]
-    starts = [
-        [tap * dilation if n == axis else 0 for n in range(len(shape))] for tap in range(count)
-    ]
-    return [slice_(x, starts=start, sizes=shape, steps=steps) for start in starts]
+    if (start, size, step) == (0, shape[axis], 1):
+        return x
+    shape[axis] = size
+    starts = [start if n == axis else 0 for n in range(len(shape))]
+    steps = [step if n == axis else 1 for n in range(len(shape))]
+    return slice_(x, starts=starts, sizes=shape, steps=steps)
 
 
 def times_filters(sums: ir.Value, factors: ir.Value, filters: int | Dim) -> ir.Value:

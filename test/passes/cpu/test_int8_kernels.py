@@ -130,7 +130,10 @@ def test_weights_with_zero_points(unit, known):
     nodes, weights, feeds = [], {}, {}
     inputs = {"zero": (np.uint8, ())}
     feeds["zero"] = np.array(131, np.uint8)
-    cases = [*CONVS[:5], *GROUPED[::2]] if known else [CONVS[1], CONVS[4], GROUPED[1], GROUPED[4]]
+    long = ((1, 8, 70), 16, (23,), (2,), (2,), (5, 9))
+    cases = (
+        [*CONVS[:5], *GROUPED[::2], long] if known else [CONVS[1], CONVS[4], GROUPED[1], GROUPED[4]]
+    )
     expected = []
     for i, (image, features, kernel, strides, dilations, pads, *groups) in enumerate(cases):
         group = sum(groups or [1])
