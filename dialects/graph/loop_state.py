@@ -2,7 +2,7 @@
 
 A value that no iteration changes is used where it is, so that it may be a constant in the loop. A
 value to which each iteration only appends is not read in the loop: what is appended is collected,
-and joined once behind the loop. A counter follows from the number of the iteration.
+and joined once behind the loop. An induction variable follows from the number of the iteration.
 """
 
 import re
@@ -13,8 +13,8 @@ from ...mlir import ir
 from ..symbolic import Dim
 from .base import create, graph_op
 from .control_flow import YieldAllOp, terminator
-from .loop_count import Counter
 from .movement import ConcatOp, concat, reshape, transpose
+from .trip_count import InductionVariable
 from .types import TensorType, type_of
 
 
@@ -43,7 +43,7 @@ class Appended:
         return concat([self.first, rows], axis=self.axis)
 
 
-State = ir.Value | Unchanged | Appended | Counter
+State = ir.Value | Unchanged | Appended | InductionVariable
 
 
 def use_unchanged(block: ir.Block, initial: Sequence[ir.Value], leading: int) -> None:
@@ -59,18 +59,18 @@ def reduce_state(
     initial: Sequence[ir.Value],
     leading: int,
     inner: Collection[str],
-    counters: Mapping[int, Counter],
+    variables: Mapping[int, InductionVariable],
 ) -> list[State]:
     """Drop arguments of `block`, the body of a loop, that it need not carry.
 
     `initial` are the first carried values, which the block uses where they are unchanged,
     `leading` is the number of values that the block yields before the next ones, and `inner` are
-    the names of sizes that mean nothing outside. `counters` are arguments, by number, that nothing
+    the names of sizes that mean nothing outside. `variables` are arguments, by number, that nothing
     uses any more. Returns what becomes of each carried value; those that stay are the elements of
     `initial`. The block yields what is appended behind all else.
     """
     states = [
-        counters[number] if number in counters else _state_of(block, number, first, leading, inner)
+        variables.get(number) or _state_of(block, number, first, leading, inner)
         for number, first in enumerate(initial)
     ]
     if all(isinstance(state, ir.Value) for state in states):

@@ -24,10 +24,10 @@ from .control_flow import (
     terminator,
     yielded_types,
 )
-from .loop_count import Counter, as_value, count_iterations, counters, use_iteration
 from .loop_state import Appended, State, Unchanged, reduce_state, use_unchanged
 from .shapes import constant
 from .symbolic_values import known_sizes
+from .trip_count import InductionVariable, as_value, induction_variables, trip_count, use_iteration
 from .types import TensorType, to_mlir, type_of
 
 FreshName = Callable[[str], str]
@@ -191,7 +191,7 @@ class _LoopDraft:
     def _finish(self, draft: "_Draft", block: ir.Block, leading: int) -> list[ir.Value]:
         inner = {self.index} | self._own_names() | draft.inner_names()
         use_unchanged(block, self.initial, leading)
-        found = counters(block, self.initial, list(terminator(block).operands)[leading:])
+        found = induction_variables(block, self.initial, list(terminator(block).operands)[leading:])
         use_iteration(block, found, Dim.symbol(self.index))
         if leading and self._is_counted(block, inner):
             leading = 0
@@ -206,19 +206,32 @@ class _LoopDraft:
         split = len(results) - len(appended)
         carried, stacks = iter(results[: len(self.initial)]), iter(results[split:])
         after = [
-            as_value(state.at(self.count), first)
-            if isinstance(state, Counter)
-            else _after(state, carried, stacks)
+            self._after(state, first, carried, stacks)
             for state, first in zip(states, firsts, strict=True)
         ]
         return [*after, *results[len(self.initial) : split]]
 
+    def _after(
+        self,
+        state: State,
+        first: ir.Value,
+        carried: Iterator[ir.Value],
+        stacks: Iterator[ir.Value],
+    ) -> ir.Value:
+        """A carried value after the loop, of which results are the next of `carried` and `stacks`;
+        `first` is what it was before."""
+        if isinstance(state, Unchanged):
+            return state.value
+        if isinstance(state, InductionVariable):
+            return as_value(state.at(self.count), first)
+        return state.joined(next(stacks)) if isinstance(state, Appended) else next(carried)
+
     def _is_counted(self, block: ir.Block, inner: Collection[str]) -> bool:
-        """Take the condition of a loop that counters end out of `block`, and limit the loop by its
-        number of iterations; return whether that can be."""
+        """Take the condition of a loop that its induction variables end out of `block`, and limit
+        the loop by its trip count; return whether that can be."""
         end = terminator(block)
         condition, *others = end.operands
-        count = count_iterations(
+        count = trip_count(
             self.condition, condition, Dim.symbol(self.index), inner, self.count, UNLIMITED
         )
         if count is None:
@@ -253,13 +266,6 @@ class _LoopDraft:
             ]
         op_class = WhileOp if leading else ForOp
         return draft.finish(op_class, [*condition, self.initial], attributes, results)
-
-
-def _after(state: State, carried: Iterator[ir.Value], stacks: Iterator[ir.Value]) -> ir.Value:
-    """A carried value after the loop, of which results are the next of `carried` and `stacks`."""
-    if isinstance(state, Unchanged):
-        return state.value
-    return state.joined(next(stacks)) if isinstance(state, Appended) else next(carried)
 
 
 def _is_true(condition: ir.Value | None) -> bool:

@@ -1,4 +1,4 @@
-"""The number of iterations of a loop that a counter ends, for a loop that is being built.
+"""The trip count of a loop that its induction variables end, for a loop that is being built.
 
 Exporters write loops over the steps of a sequence with a counter and a condition::
 
@@ -26,7 +26,7 @@ from .symbolic_values import known_sizes
 from .types import is_float, type_of
 
 EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
-"""Magnitudes up to which floats hold every integer: counters are compared as such."""
+"""Magnitudes up to which floats hold every integer: induction variables are compared as such."""
 
 _COUNTING = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -42,7 +42,7 @@ Size = int | Dim
 
 
 @dataclass(frozen=True)
-class Counter:
+class InductionVariable:
     """A carried integer that is `first` in the first iteration, and grows by `step` in each."""
 
     first: Size
@@ -53,11 +53,11 @@ class Counter:
         return self.first + self.step * iteration
 
 
-def counters(
+def induction_variables(
     block: ir.Block, initial: Sequence[ir.Value], yielded: Sequence[ir.Value]
-) -> dict[int, Counter]:
-    """The arguments of `block`, the body of a loop, that are counters, by number."""
-    found: dict[int, Counter] = {}
+) -> dict[int, InductionVariable]:
+    """The arguments of `block`, the body of a loop, that are induction variables, by number."""
+    found: dict[int, InductionVariable] = {}
     for number, (argument, first, after) in enumerate(
         zip(block.arguments, initial, yielded, strict=False)
     ):
@@ -65,7 +65,7 @@ def counters(
         is_scalar = type_.dtype in _COUNTING and all(size == 1 for size in type_.shape)
         start = known_sizes(first) if is_scalar and step is not None else None
         if start is not None and step is not None:
-            found[number] = Counter(start[0], step)
+            found[number] = InductionVariable(start[0], step)
     return found
 
 
@@ -84,12 +84,12 @@ def _step(argument: ir.Value, after: ir.Value) -> int | None:
     return step[0] if name == "graph.add" else -step[0]
 
 
-def use_iteration(block: ir.Block, found: dict[int, Counter], iteration: Dim) -> None:
-    """Compute the counters in `block` from the number of the iteration."""
+def use_iteration(block: ir.Block, found: dict[int, InductionVariable], iteration: Dim) -> None:
+    """Compute the induction variables in `block` from the number of the iteration."""
     with ir.InsertionPoint.at_block_begin(block):
-        for number, counter in found.items():
+        for number, variable in found.items():
             argument = block.arguments[number]
-            argument.replace_all_uses_with(as_value(counter.at(iteration), argument))
+            argument.replace_all_uses_with(as_value(variable.at(iteration), argument))
 
 
 def as_value(size: Size, like: ir.Value) -> ir.Value:
@@ -107,7 +107,7 @@ class _Bound:
     dtype: np.dtype | None
 
 
-def count_iterations(
+def trip_count(
     first: ir.Value | None,
     condition: ir.Value,
     iteration: Dim,
@@ -115,12 +115,12 @@ def count_iterations(
     limit: Size,
     unlimited: int,
 ) -> Size | None:
-    """The number of iterations of a loop that runs while conditions on counters hold, and `limit`
-    of them at most; None if it is not known.
+    """The number of iterations of a loop that runs while conditions on induction variables hold,
+    and `limit` of them at most; None if it is not known.
 
     `first` is the condition of the first iteration (None: it holds), `condition` that of the next
     one after `iteration`. `inner` are the names of sizes that mean nothing outside, `iteration`
-    among them. Emits checks that counters which are compared as floats are exact.
+    among them. Emits checks that integers which are compared as floats are exact.
     """
     bounds = _bounds(condition)
     before = [] if first is None or known_sizes(first) == (1,) else _bounds(first)
@@ -152,7 +152,7 @@ def _require_exact(count: Size, bound: _Bound) -> None:
 
 
 def _bounds(condition: ir.Value) -> list[_Bound] | None:
-    """The conditions that must all hold for `condition` to; None if one is not on counters."""
+    """The conditions that must all hold for `condition` to; None if one is of others."""
     waiting, found = [condition], list[_Bound]()
     while waiting:
         op = graph_op(waiting.pop().owner)
@@ -169,7 +169,7 @@ def _bounds(condition: ir.Value) -> list[_Bound] | None:
 
 
 def _bound(op: GraphOp) -> _Bound | None:
-    """The condition of the comparison `op`; None if it is none, or not of counters."""
+    """The condition of the comparison `op`; None if it is none, or of others."""
     comparison = _COMPARISONS.get(op.operation.name)
     if comparison is None:
         return None
