@@ -9,7 +9,7 @@ from ..symbolic import Dim
 from .attributes import Int, Ints, Sizes
 from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder, graph_op
 from .elementwise import broadcast_shapes
-from .shapes import ConstantOp, constant
+from .shapes import ConstantOp, constant, sizes
 from .traits import MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
@@ -309,3 +309,10 @@ def reshaped_constant(value: ir.Value, shape: Sequence[int | Dim]) -> ir.Value:
     if isinstance(op, ConstantOp):
         return constant(value=op.attrs["value"].reshape(shape))
     return reshape(value, shape=shape)
+
+
+def size_scalar(size: int | Dim) -> ir.Value:
+    """`size` as an i64 scalar."""
+    if isinstance(size, int):
+        return constant(value=np.array(size, np.int64))
+    return reshape(sizes(sizes=[size]), shape=[])

@@ -43,7 +43,7 @@ def run_time_matrix(
     """`dft_matrix` in `dtype`, computed when the program runs."""
     rows = graph.reshape(_positions(used), shape=[used, 1, 1, 1])
     columns = graph.reshape(_positions(count), shape=[1, 1, count, 1])
-    whole = graph.max_(_scalar_of(length), _scalar_of(1))
+    whole = graph.max_(graph.size_scalar(length), graph.size_scalar(1))
     cos, sin = _cos_and_sin(graph.mod(graph.mul(rows, columns), whole), whole, dtype)
     if inverse:
         scale = graph.reciprocal(graph.cast(whole, to=dtype))
@@ -65,16 +65,18 @@ def run_time_matrix(
 
 def _cos_and_sin(part: ir.Value, whole: ir.Value, dtype: np.dtype) -> tuple[ir.Value, ir.Value]:
     """Cosine and sine of ``part / whole`` of a turn, both integers; exact at each quarter."""
-    fourfold = graph.mul(part, _scalar_of(4))
+    fourfold = graph.mul(part, graph.size_scalar(4))
     quarter = graph.div(fourfold, whole)
     rest = graph.cast(graph.sub(fourfold, graph.mul(quarter, whole)), to=dtype)
     angle = graph.div(graph.mul(rest, _scalar(math.pi / 2, dtype)), graph.cast(whole, to=dtype))
     cos, sin = graph.cos(angle), graph.sin(angle)
-    is_odd = graph.equal(graph.mod(quarter, _scalar_of(2)), _scalar_of(1))
+    is_odd = graph.equal(graph.mod(quarter, graph.size_scalar(2)), graph.size_scalar(1))
     cos, sin = graph.where(is_odd, sin, cos), graph.where(is_odd, cos, sin)
-    is_first = graph.equal(quarter, _scalar_of(0))
-    is_left = graph.or_(graph.equal(quarter, _scalar_of(1)), graph.equal(quarter, _scalar_of(2)))
-    is_above = graph.or_(is_first, graph.equal(quarter, _scalar_of(1)))
+    is_first = graph.equal(quarter, graph.size_scalar(0))
+    is_left = graph.or_(
+        graph.equal(quarter, graph.size_scalar(1)), graph.equal(quarter, graph.size_scalar(2))
+    )
+    is_above = graph.or_(is_first, graph.equal(quarter, graph.size_scalar(1)))
     return graph.where(is_left, graph.neg(cos), cos), graph.where(is_above, sin, graph.neg(sin))
 
 
@@ -82,21 +84,14 @@ def _has_mirror(used: Size, length: Size) -> ir.Value:
     """A mask of the frequencies that have a mirror frequency: all but 0 and half the length."""
     position = _positions(used)
     doubled = graph.add(position, position)
-    inner = graph.less(doubled, _scalar_of(length))
-    return graph.and_(inner, graph.greater(position, _scalar_of(0)))
+    inner = graph.less(doubled, graph.size_scalar(length))
+    return graph.and_(inner, graph.greater(position, graph.size_scalar(0)))
 
 
 def _scalar(value: float, dtype: np.dtype) -> ir.Value:
     return graph.constant(value=np.array(value).astype(dtype))
 
 
-def _scalar_of(size: Size) -> ir.Value:
-    """`size` as an i64 scalar."""
-    if isinstance(size, int):
-        return graph.constant(value=np.array(size, np.int64))
-    return graph.reshape(graph.sizes(sizes=[size]), shape=[])
-
-
 def _positions(size: Size) -> ir.Value:
     """``0, 1, ... size - 1`` as i64."""
-    return graph.range_(_scalar_of(0), _scalar_of(1), size=size)
+    return graph.range_(graph.size_scalar(0), graph.size_scalar(1), size=size)

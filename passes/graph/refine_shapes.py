@@ -73,7 +73,7 @@ def _refine(op: graph.GraphOp, required: dict[Dim, graph.Equal]) -> None:
     known = {size: _number(found) for size, found in required.items()}
     with ir.InsertionPoint(op.operation), op.operation.location:
         for size, found in required.items():
-            same = graph.equal(_scalar(size), _scalar(known[size]))
+            same = graph.equal(graph.size_scalar(size), graph.size_scalar(known[size]))
             graph.require(same, message=str(found))
         for index, operand in enumerate(op.operation.operands):
             shape = graph.type_of(operand).shape
@@ -84,7 +84,3 @@ def _refine(op: graph.GraphOp, required: dict[Dim, graph.Equal]) -> None:
 
 def _number(constraint: graph.Equal) -> int:
     return constraint.a if isinstance(constraint.a, int) else graph.static_size(constraint.b)
-
-
-def _scalar(size: int | Dim) -> ir.Value:
-    return graph.reshape(graph.sizes(sizes=[size]), shape=[])

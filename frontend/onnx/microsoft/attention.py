@@ -11,7 +11,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
 from ..operators.attention import decomposed, masked_where, merge_heads, positions_in, split_heads
-from ..operators.shapes import require_sizes, required, size_scalar
+from ..operators.shapes import require_sizes, required
 from .quantized_matmul import matmul_integer_to_float
 from .registry import microsoft_op
 
@@ -67,7 +67,7 @@ def attend(
 
 
 def _causal(queries: Size, keys: Size, past: Size) -> ir.Value:
-    row = graph.add(positions_in(queries, [1, 1, queries, 1]), size_scalar(past))
+    row = graph.add(positions_in(queries, [1, 1, queries, 1]), graph.size_scalar(past))
     return graph.less_or_equal(positions_in(keys, [1, 1, 1, keys]), row)
 
 
@@ -339,7 +339,7 @@ def _continued(
         before = graph.type_of(past_key).shape[2]
         return graph.concat([past_key, k], axis=2), graph.concat([past_value, v], axis=2), before
     (before,) = require_sizes(past_length, node, "past")
-    begin = graph.reshape(size_scalar(before), shape=[1])
+    begin = graph.reshape(graph.size_scalar(before), shape=[1])
     k, v = (
         graph.tensor_scatter(past, new, begin, axis=2, used=0)
         for past, new in ((past_key, k), (past_value, v))
@@ -350,7 +350,7 @@ def _continued(
 def _within(masking: Masking, total: Size, k: ir.Value, dtype: np.dtype) -> Masking:
     """`masking` that also hides the keys of a buffer after the first `total` ones."""
     keys = graph.type_of(k).shape[2]
-    seen = graph.less(positions_in(keys, [1, 1, 1, keys]), size_scalar(total))
+    seen = graph.less(positions_in(keys, [1, 1, 1, keys]), graph.size_scalar(total))
     bias = masking.bias
     if bias is None:
         bias = graph.constant(value=np.zeros((1, 1, 1, 1), dtype))

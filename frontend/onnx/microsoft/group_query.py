@@ -17,7 +17,7 @@ from ..operators.attention import (
     positions_in,
     split_heads,
 )
-from ..operators.shapes import require_sizes, required, size_scalar
+from ..operators.shapes import require_sizes, required
 from .registry import microsoft_op
 from .rotary import turned
 
@@ -158,7 +158,7 @@ def _before(seqlens_k: ir.Value, length: Size, total: Size) -> ir.Value | None:
         return None
     flat = graph.cast(seqlens_k, to=np.int64)
     flat = graph.reshape(flat, shape=[graph.element_count(graph.type_of(flat).shape), 1])
-    before = graph.sub(flat, size_scalar(length - 1))
+    before = graph.sub(flat, graph.size_scalar(length - 1))
     return graph.max_(before, graph.splat_like(0, before))
 
 
@@ -186,7 +186,7 @@ def _rotary_positions(
     following = graph.add(first, positions_in(length, [1, length]))
     if before is None:
         return following
-    is_prompt = graph.equal(size_scalar(total), size_scalar(length))
+    is_prompt = graph.equal(graph.size_scalar(total), graph.size_scalar(length))
     return graph.where(is_prompt, following, given)
 
 
@@ -241,7 +241,7 @@ def _seen(
     seen = graph.and_(seen, graph.less_or_equal(column, row))
     if window <= 0:
         return seen
-    first = graph.sub(row, size_scalar(window))
+    first = graph.sub(row, graph.size_scalar(window))
     return graph.and_(seen, graph.greater(column, first))
 
 

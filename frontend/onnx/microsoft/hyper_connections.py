@@ -82,7 +82,7 @@ def engram_gate(
 
     product = graph.mul(normed(key, key_norm_scale), normed(query, query_norm_scale))
     likeness = graph.reduce_mean(product, axes=[len(lead)], keepdims=True)
-    root = graph.cast(graph.reshape(graph.sizes(sizes=[width]), shape=[]), to=np.float32)
+    root = graph.cast(graph.size_scalar(width), to=np.float32)
     likeness = graph.mul(likeness, graph.sqrt(root))  # the sum over sqrt(width)
     size = graph.sqrt(graph.max_(graph.abs_(likeness), graph.splat_like(1e-6, likeness)))
     gate = graph.sigmoid(graph.mul(graph.sign(likeness), size))

@@ -7,7 +7,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
 from ..operators.quantization import dequantize
-from ..operators.shapes import normalize_axis, size_scalar
+from ..operators.shapes import normalize_axis
 from .quantized_matmul import dequantized, unpacked
 from .registry import microsoft_op
 
@@ -42,7 +42,7 @@ def gather_block_quantized(
 def _inside(indices: ir.Value, extent: int | Dim) -> tuple[ir.Value, ir.Value]:
     """A mask of the indices that are in range, and the indices with 0 for the others."""
     indices = graph.cast(indices, to=np.int64)
-    size = size_scalar(extent)
+    size = graph.size_scalar(extent)
     inside = graph.and_(graph.greater_or_equal(indices, graph.neg(size)), graph.less(indices, size))
     return inside, graph.where(inside, indices, graph.splat_like(0, indices))
 

@@ -6,7 +6,6 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..operators.attention import positions_in
-from ..operators.shapes import size_scalar
 from .registry import microsoft_op
 
 
@@ -40,7 +39,7 @@ def _eliminated(x: ir.Value, index: Dim) -> ir.Value:
     zero = graph.splat_like(0, x)
     row_number = positions_in(rows, [rows, 1])
     size = graph.abs_(_columns(x, index, 1))
-    is_left = graph.greater_or_equal(row_number, size_scalar(index))
+    is_left = graph.greater_or_equal(row_number, graph.size_scalar(index))
     candidates = graph.where(is_left, size, graph.splat_like(-1, x))
     at = graph.arg_max(candidates, axis=axis, keepdims=True, last_index=False)
     is_pivot = graph.equal(row_number, at)
@@ -50,7 +49,7 @@ def _eliminated(x: ir.Value, index: Dim) -> ir.Value:
     )
     swapped = graph.where(is_pivot, displaced, x)
     row = graph.div(row, _columns(row, index, 1))
-    is_here = graph.equal(row_number, size_scalar(index))
+    is_here = graph.equal(row_number, graph.size_scalar(index))
     rest = graph.sub(swapped, graph.mul(_columns(swapped, index, 1), row))
     return graph.where(is_here, row, rest)
 

@@ -9,7 +9,7 @@ from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from ..operators.normalization import group_normalization, rms_normalization
-from ..operators.shapes import normalize_axis, required, size_scalar
+from ..operators.shapes import normalize_axis, required
 from .quantization import floats
 from .registry import microsoft_op
 
@@ -120,7 +120,7 @@ def quantized_embed_layer_normalization(
     if len({each is None for each in of_segments}) > 1:
         raise graph.TypeRuleError("some of the inputs that concern segments are left out")
     batch, length = graph.type_of(input_ids).shape
-    position_ids = graph.range_(size_scalar(0), size_scalar(1), size=length)
+    position_ids = graph.range_(graph.size_scalar(0), graph.size_scalar(1), size=length)
     total = graph.add(
         _embedding(words, input_ids, word_scale, word_zero),
         _embedding(positions, position_ids, position_scale, position_zero),

@@ -6,7 +6,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..operators.attention import split_heads
-from ..operators.shapes import positions, require_sizes, size_scalar
+from ..operators.shapes import positions, require_sizes
 from .attention import Masking, attend, columns, merged_attention, unpacked
 from .registry import microsoft_op
 
@@ -23,8 +23,8 @@ def remove_padding(x, lengths, *, node):
     batch, longest, width = graph.type_of(x).shape
     counts = graph.cast(lengths, to=np.int64)
     for limit in (
-        graph.less_or_equal(counts, size_scalar(longest)),
-        graph.greater_or_equal(counts, size_scalar(0)),
+        graph.less_or_equal(counts, graph.size_scalar(longest)),
+        graph.greater_or_equal(counts, graph.size_scalar(0)),
     ):
         fits = graph.reduce_min(limit, axes=[0], keepdims=False)
         graph.require(fits, message=f"a number of tokens is not within 0..{longest}")

@@ -8,7 +8,7 @@ from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
 from ..operators.attention import split_heads
-from ..operators.shapes import positions, require_sizes, size_scalar
+from ..operators.shapes import positions, require_sizes
 from .registry import microsoft_op
 
 
@@ -39,23 +39,23 @@ def relative_position_bias(
 
 def _bucket(distance: ir.Value, buckets: int, farthest: int, both_ways: bool) -> ir.Value:
     """Small distances have a bucket each; farther ones share them by their logarithm."""
-    zero, first = size_scalar(0), None
+    zero, first = graph.size_scalar(0), None
     if both_ways:
         buckets //= 2
         behind = graph.greater(distance, zero)
-        first = graph.where(behind, size_scalar(buckets), zero)
+        first = graph.where(behind, graph.size_scalar(buckets), zero)
         distance = graph.abs_(distance)
     else:
         distance = graph.max_(graph.neg(distance), zero)
     exact = buckets // 2
-    far = graph.cast(graph.max_(distance, size_scalar(1)), to=np.float32)
+    far = graph.cast(graph.max_(distance, graph.size_scalar(1)), to=np.float32)
     share = graph.log(graph.div(far, graph.splat_like(exact, far)))
     step = math.log(farthest / exact)
     share = graph.div(share, graph.splat_like(step, share))
     share = graph.mul(share, graph.splat_like(buckets - exact, share))
-    wide = graph.add(graph.cast(share, to=np.int64), size_scalar(exact))
-    wide = graph.min_(wide, size_scalar(buckets - 1))
-    bucket = graph.where(graph.less(distance, size_scalar(exact)), distance, wide)
+    wide = graph.add(graph.cast(share, to=np.int64), graph.size_scalar(exact))
+    wide = graph.min_(wide, graph.size_scalar(buckets - 1))
+    bucket = graph.where(graph.less(distance, graph.size_scalar(exact)), distance, wide)
     return bucket if first is None else graph.add(first, bucket)
 
 

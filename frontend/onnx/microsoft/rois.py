@@ -5,7 +5,7 @@ import numpy as np
 from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
-from ..operators.shapes import require_constant, size_scalar
+from ..operators.shapes import require_constant
 from .registry import microsoft_op
 
 
@@ -46,7 +46,7 @@ def _coordinates(
 ) -> tuple[ir.Value, ir.Value]:
     """Coordinates ``[regions, points]`` in elements, and whether they are on the axis."""
     count, dtype = graph.type_of(rois).shape[0], graph.type_of(rois).dtype
-    last = graph.cast(graph.sub(size_scalar(extent), size_scalar(1)), to=dtype)
+    last = graph.cast(graph.sub(graph.size_scalar(extent), graph.size_scalar(1)), to=dtype)
     share = np.linspace(0, 1, points) if points > 1 else np.array([0.5])
     near, far = (graph.constant(value=s.astype(dtype)) for s in (1 - share, share))
     begin, end = (

@@ -10,7 +10,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
-from .shapes import positions, size_scalar
+from .shapes import positions
 
 Size = int | Dim
 
@@ -153,13 +153,13 @@ def _padded_mask(mask: ir.Value, keys: Size) -> ir.Value:
 def _padded_when_run(mask: ir.Value, keys: Size, hidden: ir.Value) -> ir.Value:
     """`_padded_mask` for a mask whose number of keys is only known at run time."""
     axis = graph.type_of(mask).rank - 1
-    short = size_scalar(graph.type_of(mask).shape[axis])
-    fits = graph.less_or_equal(short, size_scalar(keys))
+    short = graph.size_scalar(graph.type_of(mask).shape[axis])
+    fits = graph.less_or_equal(short, graph.size_scalar(keys))
     graph.require(fits, message="the mask is for more keys than there are")
     column = positions(keys)
-    last = graph.max_(graph.sub(short, size_scalar(1)), size_scalar(0))
+    last = graph.max_(graph.sub(short, graph.size_scalar(1)), graph.size_scalar(0))
     taken = graph.gather(mask, graph.min_(column, last), axis=axis)
-    is_given = graph.or_(graph.less(column, short), graph.equal(short, size_scalar(1)))
+    is_given = graph.or_(graph.less(column, short), graph.equal(short, graph.size_scalar(1)))
     return graph.where(is_given, taken, hidden)
 
 
@@ -197,14 +197,18 @@ def _visible(
     left, right = options.windows
     if (options.causal and not plain_causal) or max(left, right) >= 0:
         row = positions_in(queries, [1, 1, queries, 1])
-        offset = size_scalar(past) if filled is None else graph.sub(filled, size_scalar(queries))
+        offset = (
+            graph.size_scalar(past)
+            if filled is None
+            else graph.sub(filled, graph.size_scalar(queries))
+        )
         distance = graph.sub(column, graph.add(row, offset))
         if options.causal:
-            conditions.append(graph.less_or_equal(distance, size_scalar(0)))
+            conditions.append(graph.less_or_equal(distance, graph.size_scalar(0)))
         if left >= 0:
-            conditions.append(graph.greater_or_equal(distance, size_scalar(-left)))
+            conditions.append(graph.greater_or_equal(distance, graph.size_scalar(-left)))
         if right >= 0:
-            conditions.append(graph.less_or_equal(distance, size_scalar(right)))
+            conditions.append(graph.less_or_equal(distance, graph.size_scalar(right)))
     seen = None
     for condition in conditions:
         seen = condition if seen is None else graph.and_(seen, condition)

@@ -12,7 +12,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
-from .shapes import require_sizes, size_scalar
+from .shapes import require_sizes
 
 _I64 = np.dtype(np.int64)
 
@@ -40,13 +40,15 @@ def listed(axes: ir.Value, rank: int) -> ir.Value:
     """
     axes = graph.cast(axes, to=_I64)
     axes = graph.reshape(axes, shape=[graph.element_count(graph.type_of(axes).shape), 1])
-    axes = graph.where(graph.less(axes, size_scalar(0)), graph.add(axes, size_scalar(rank)), axes)
-    low = graph.greater_or_equal(axes, size_scalar(0))
-    inside = graph.and_(low, graph.less(axes, size_scalar(rank)))
+    axes = graph.where(
+        graph.less(axes, graph.size_scalar(0)), graph.add(axes, graph.size_scalar(rank)), axes
+    )
+    low = graph.greater_or_equal(axes, graph.size_scalar(0))
+    inside = graph.and_(low, graph.less(axes, graph.size_scalar(rank)))
     inside = graph.reduce_min(inside, axes=[0, 1], keepdims=False)
     graph.require(inside, message=f"an axis is outside a tensor of rank {rank}")
     table = graph.equal(axes, _numbers(rank))
-    once = graph.less_or_equal(_mentions(table), size_scalar(1))
+    once = graph.less_or_equal(_mentions(table), graph.size_scalar(1))
     once = graph.reduce_min(once, axes=[0], keepdims=False)
     graph.require(once, message="an axis is named twice")
     return table
@@ -54,7 +56,7 @@ def listed(axes: ir.Value, rank: int) -> ir.Value:
 
 def marked(table: ir.Value) -> ir.Value:
     """A mask of the axes in `table`, the result of `listed`: booleans [k]."""
-    return graph.greater(_mentions(table), size_scalar(0))
+    return graph.greater(_mentions(table), graph.size_scalar(0))
 
 
 def _mentions(table: ir.Value) -> ir.Value:
@@ -66,7 +68,7 @@ def spread(values: ir.Value, table: ir.Value, otherwise: ir.Value) -> ir.Value:
     """One entry per axis: that of `values` for the axes that `table` lists, else `otherwise`."""
     values = graph.cast(values, to=_I64)
     values = graph.reshape(values, shape=[graph.type_of(values).shape[0], 1])
-    own = graph.where(table, values, size_scalar(0))
+    own = graph.where(table, values, graph.size_scalar(0))
     own = graph.reduce_sum(own, axes=[0], keepdims=False)
     return graph.where(marked(table), own, otherwise)
 
@@ -86,7 +88,7 @@ def _kept_sizes(x: ir.Value, marks: ir.Value, count: int) -> ir.Value:
     kept = graph.not_(marks)
     wanted = graph.constant(value=np.arange(graph.type_of(x).rank - count).reshape(-1, 1))
     here = graph.and_(kept, graph.equal(_prefix_count(kept), wanted))
-    sizes = graph.where(here, shape_of(x), size_scalar(0))
+    sizes = graph.where(here, shape_of(x), graph.size_scalar(0))
     return graph.reduce_sum(sizes, axes=[1], keepdims=False)
 
 
@@ -97,9 +99,9 @@ def with_unit_axes(x: ir.Value, axes: ir.Value, node: Node) -> ir.Value:
     marks = marked(listed(axes, rank))
     if not given:
         return graph.reshape(x, shape=[1] * rank)
-    source = graph.min_(_prefix_count(graph.not_(marks)), size_scalar(given - 1))
+    source = graph.min_(_prefix_count(graph.not_(marks)), graph.size_scalar(given - 1))
     sizes = graph.gather(shape_of(x), source, axis=0)
-    sizes = graph.where(marks, size_scalar(1), sizes)
+    sizes = graph.where(marks, graph.size_scalar(1), sizes)
     return graph.reshape(x, shape=require_sizes(sizes, node, "size"))
 
 
@@ -131,13 +133,13 @@ def reduce_computed_axes(
     table = listed(axes, type_.rank)
     marks = marked(table)
     if not isinstance(length, int) and not noop_with_empty_axes:
-        marks = graph.or_(marks, graph.equal(size_scalar(length), size_scalar(0)))
-    outer = graph.where(marks, size_scalar(1), shape_of(x))
+        marks = graph.or_(marks, graph.equal(graph.size_scalar(length), graph.size_scalar(0)))
+    outer = graph.where(marks, graph.size_scalar(1), shape_of(x))
     if length == 1:  # faster: the loops have fewer axes
         reduced = reduce(_in_three(x, table, node), axes=[1], keepdims=False)
         sizes = outer if keepdims else _kept_sizes(x, marks, 1)
         return graph.reshape(reduced, shape=require_sizes(sizes, node, "size"))
-    inner = graph.where(marks, shape_of(x), size_scalar(1))
+    inner = graph.where(marks, shape_of(x), graph.size_scalar(1))
     pairs = zip(
         require_sizes(outer, node, "kept"), require_sizes(inner, node, "reduced"), strict=True
     )
@@ -160,10 +162,10 @@ def around_computed_axis(
 def _in_three(x: ir.Value, table: ir.Value, node: Node) -> ir.Value:
     """`x` with one axis before and one behind the axis that `table` lists."""
     numbers = _numbers(graph.type_of(x).rank)
-    own = graph.where(table, numbers, size_scalar(0))
+    own = graph.where(table, numbers, graph.size_scalar(0))
     own = graph.reduce_sum(own, axes=[0, 1], keepdims=False)
     side = graph.sign(graph.sub(numbers, own))
     parts = graph.equal(side, graph.constant(value=np.array([[-1], [0], [1]])))
-    sizes = graph.where(parts, shape_of(x), size_scalar(1))
+    sizes = graph.where(parts, shape_of(x), graph.size_scalar(1))
     sizes = graph.reduce_prod(sizes, axes=[1], keepdims=False)
     return graph.reshape(x, shape=require_sizes(sizes, node, "size"))

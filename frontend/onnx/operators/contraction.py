@@ -95,7 +95,7 @@ def integer_matmul(
         rows = sum_over(a, [-1])
         if a_zero is not None:
             (k,) = graph.type_of(a).shape[-1:]
-            count = graph.cast(graph.reshape(graph.sizes(sizes=[k]), shape=[]), to=np.int32)
+            count = graph.cast(graph.size_scalar(k), to=np.int32)
             rows = graph.sub(rows, graph.mul(a_zero, count))
         y = graph.sub(y, graph.mul(rows, b_zero))
     return y

@@ -14,7 +14,7 @@ from ....mlir import ir
 from ..importing.choices import is_contradiction
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from .evaluation import computed
-from .shapes import normalize_axis, require_answer, require_sizes, size_scalar
+from .shapes import normalize_axis, require_answer, require_sizes
 
 
 @onnx_op("If")
@@ -93,7 +93,7 @@ def loop(trip_count=None, condition=None, *initial, node, body):
 
     def iterate(index: Dim, *carried: ir.Value) -> graph.Iteration:
         holds = graph.constant(value=np.array(True))
-        goes_on, *values = node.import_subgraph(body, [size_scalar(index), holds, *carried])
+        goes_on, *values = node.import_subgraph(body, [graph.size_scalar(index), holds, *carried])
         count = len(carried)
         return graph.Iteration(_scalar(goes_on), values[:count], values[count:])
 
@@ -232,7 +232,7 @@ def scan_8(lengths=None, *inputs, node, body, num_scan_inputs, directions=()):
     batch = graph.type_of(scanned[0]).shape[0]
     if lengths is not None:
         lengths = graph.cast(lengths, to=np.int64)
-        fits = graph.less_or_equal(lengths, size_scalar(longest))
+        fits = graph.less_or_equal(lengths, graph.size_scalar(longest))
         fits = graph.reduce_min(fits, axes=[0], keepdims=False)
         graph.require(fits, message=f"a sequence is longer than {longest}")
 

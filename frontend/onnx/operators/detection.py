@@ -5,7 +5,7 @@ import numpy as np
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import onnx_op
-from .shapes import require_sizes, size_scalar
+from .shapes import require_sizes
 
 
 @onnx_op("NonMaxSuppression", since=10)
@@ -28,13 +28,13 @@ def non_max_suppression(
     ranked = graph.where(number, lowest, scores)
     _, order = graph.top_k(ranked, k=count, axis=2, largest=True, sorted=True)
     if score_threshold is None:
-        candidates = graph.expand(size_scalar(count), shape=[batch, classes])
+        candidates = graph.expand(graph.size_scalar(count), shape=[batch, classes])
     else:
         enough = graph.greater(scores, _scalar(score_threshold, np.float32))
         candidates = _count(enough, axes=[2])
     corners = _corners(boxes, bool(center_point_box))
     selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
-    taken = graph.greater_or_equal(selected, size_scalar(0))
+    taken = graph.greater_or_equal(selected, graph.size_scalar(0))
     (total,) = require_sizes(_count(taken, axes=[0, 1, 2]), node, "selected")
     indices = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
     box = graph.reshape(graph.gather_nd(selected, indices, batch_dims=0), shape=[total, 1])

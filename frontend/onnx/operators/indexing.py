@@ -11,7 +11,7 @@ from ....dialects.symbolic import maximum as max_size
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from ..importing.tensors import dtype_of
-from .shapes import normalize_axis, positions, require_sizes, size_scalar
+from .shapes import normalize_axis, positions, require_sizes
 
 
 @onnx_op("Gather")
@@ -170,7 +170,7 @@ def one_hot(indices, depth, values, *, node, axis=-1):
     """From opset 11 on, negative indices count from the end."""
     size = _scalar_size(depth, node, "depth")
     wide = graph.cast(indices, to=np.int64)
-    from_end = graph.add(wide, size_scalar(size))
+    from_end = graph.add(wide, graph.size_scalar(size))
     wide = graph.where(graph.less(wide, graph.splat_like(0, wide)), from_end, wide)
     return one_hot_9(wide, graph.sizes(sizes=[size]), values, node=node, axis=axis)
 
@@ -289,7 +289,11 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
         raise graph.TypeRuleError(f"writes {given} to {shape} along axis {axis}, mode '{mode}'")
     room, length = shape[axis], given[axis]
     outer, batch = graph.element_count(shape[:axis]), shape[0]
-    first = graph.expand(size_scalar(0), shape=[batch]) if write_indices is None else write_indices
+    first = (
+        graph.expand(graph.size_scalar(0), shape=[batch])
+        if write_indices is None
+        else write_indices
+    )
     first = graph.reshape(graph.cast(first, to=np.int64), shape=[batch, 1])
     if mode == "linear":
         _require_room(graph.add(first, positions(length)), room)
@@ -297,7 +301,7 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
         return graph.tensor_scatter(cache, update, begin, axis=axis, used=0)
     first = graph.expand(first, shape=[batch, graph.element_count(shape[1:axis])])
     targets = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
-    targets = graph.mod(targets, size_scalar(room))
+    targets = graph.mod(targets, graph.size_scalar(room))
     rows = graph.expand(graph.reshape(positions(outer), shape=[outer, 1]), shape=[outer, length])
     at = [graph.reshape(each, shape=[outer, length, 1]) for each in (rows, targets)]
     rest = shape[axis + 1 :]
@@ -309,8 +313,8 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
 
 def _require_room(indices: ir.Value, room: int | Dim) -> None:
     """End the run with an error unless all of `indices`, in a matrix, are below `room`."""
-    low = graph.greater_or_equal(indices, size_scalar(0))
-    inside = graph.and_(low, graph.less(indices, size_scalar(room)))
+    low = graph.greater_or_equal(indices, graph.size_scalar(0))
+    inside = graph.and_(low, graph.less(indices, graph.size_scalar(room)))
     inside = graph.reduce_min(inside, axes=[0, 1], keepdims=False)
     graph.require(inside, message=f"writes outside of an axis of {room}")
 

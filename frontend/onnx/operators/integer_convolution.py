@@ -81,7 +81,7 @@ def _shifted_sums(x: ir.Value, x_zero: ir.Value | None, group: int) -> ir.Value:
     if x_zero is None:
         return sums
     count = floordiv(graph.type_of(x).shape[1], group)
-    terms = graph.cast(graph.reshape(graph.sizes(sizes=[count]), shape=[]), to=np.int32)
+    terms = graph.cast(graph.size_scalar(count), to=np.int32)
     return graph.sub(sums, graph.mul(x_zero, terms))
 
 

@@ -3,7 +3,7 @@
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
-from .shapes import positions, size_scalar
+from .shapes import positions
 
 _MOST_ROWS = 16
 """Elimination is written out, row by row."""
@@ -41,7 +41,7 @@ def _eliminated(x: ir.Value, rows: int) -> tuple[ir.Value, ir.Value]:
     zero = graph.splat_like(0, x)
     row = graph.reduce_sum(graph.where(is_pivot, x, zero), axes=[rank - 2], keepdims=True)
     pivot = _part(row, 0, 1, 0, 1)
-    is_first = graph.equal(at, size_scalar(0))
+    is_first = graph.equal(at, graph.size_scalar(0))
     signed = graph.where(is_first, pivot, graph.neg(pivot))
     if rows == 1:
         return signed, x

@@ -14,7 +14,6 @@ from .shapes import (
     require_answer,
     require_constant,
     require_sizes,
-    size_scalar,
 )
 
 
@@ -39,7 +38,7 @@ def _only_sizes(shape: ir.Value, count: int | Dim) -> list[int | Dim] | None:
         return None
     named = graph.reduce_prod(shape, axes=[0], keepdims=False)
     message = f"{count} elements do not reshape to what the shape says"
-    require_answer(graph.equal(named, size_scalar(count)), True, message)
+    require_answer(graph.equal(named, graph.size_scalar(count)), True, message)
     return [count] * length
 
 
@@ -70,13 +69,13 @@ def _filled_in(shape: ir.Value, given: Sequence[int | Dim], allowzero: int) -> i
     length = graph.type_of(shape).shape[0]
     if not isinstance(length, int):
         return shape
-    zero, one = size_scalar(0), size_scalar(1)
+    zero, one = graph.size_scalar(0), graph.size_scalar(1)
     if not allowzero:
         own = graph.sizes(sizes=[*given, *[0] * length][:length])
         shape = graph.where(graph.equal(shape, zero), own, shape)
     is_hole = graph.less(shape, zero)
     others = graph.reduce_prod(graph.where(is_hole, one, shape), axes=[0], keepdims=False)
-    hole = graph.div(size_scalar(graph.element_count(given)), others)
+    hole = graph.div(graph.size_scalar(graph.element_count(given)), others)
     return graph.where(is_hole, hole, shape)
 
 
@@ -128,7 +127,7 @@ def _is_one(size: int | Dim, axis: int, node: Node) -> bool | None:
     if answer is not None:
         only = f"where {size} is {'1' if answer else 'not 1'}"
         message = f"only {only} has the result the rank that what follows takes"
-        require_answer(graph.equal(size_scalar(size), size_scalar(1)), answer, message)
+        require_answer(graph.equal(graph.size_scalar(size), graph.size_scalar(1)), answer, message)
     return answer
 
 
@@ -179,7 +178,7 @@ def _require_broadcast(given: Sequence[int | Dim], shape: ir.Value) -> None:
     if not isinstance(length, int) or not length:
         return
     own = [*[1] * (length - len(given)), *given][-length:]
-    sizes, one = graph.sizes(sizes=own), size_scalar(1)
+    sizes, one = graph.sizes(sizes=own), graph.size_scalar(1)
     unit = graph.or_(graph.equal(sizes, one), graph.equal(shape, one))
     fits = graph.or_(unit, graph.equal(sizes, shape))
     fits = graph.reduce_min(fits, axes=[0], keepdims=False)

@@ -11,7 +11,6 @@ from ....dialects.symbolic import minimum as min_size
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
 from .lookup import look_up
-from .shapes import size_scalar
 
 Grams = dict[tuple[int, ...], int]
 """N-grams of one length, with their numbers in the pool."""
@@ -127,7 +126,7 @@ def _found(rows: ir.Value, grams: Grams, words: np.ndarray, distance: int, none:
         start = min_size(length, k * distance)
         key = graph.slice_(rows, starts=[0, start], sizes=[batch, count], steps=[1, 1])
         if node is not None:
-            key = graph.add(graph.mul(node, size_scalar(base)), key)
+            key = graph.add(graph.mul(node, graph.size_scalar(base)), key)
         keys, first, nodes = np.unique(
             nodes * base + column, return_index=True, return_inverse=True
         )

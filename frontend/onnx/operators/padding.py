@@ -17,7 +17,6 @@ from .shapes import (
     positions,
     require_constant,
     require_sizes,
-    size_scalar,
 )
 
 
@@ -48,12 +47,12 @@ def _of_all_axes(pads: ir.Value, axes: ir.Value, rank: int) -> ir.Value:
         which = [normalize_axis(axis, rank) for axis in require_constant(axes, "axes").tolist()]
         table = graph.constant(value=np.equal.outer(np.asarray(which), np.arange(rank)))
     sides = (graph.slice_(pads, starts=[start], sizes=[count], steps=[1]) for start in (0, count))
-    return graph.concat([spread(side, table, size_scalar(0)) for side in sides], axis=0)
+    return graph.concat([spread(side, table, graph.size_scalar(0)) for side in sides], axis=0)
 
 
 def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: Node) -> ir.Value:
     """Padding by amounts of which only a run tells whether they add or remove."""
-    rank, zero = graph.type_of(x).rank, size_scalar(0)
+    rank, zero = graph.type_of(x).rank, graph.size_scalar(0)
     pads = graph.cast(pads, to=np.int64)
     _require_mode(mode)
     pads = of_length(pads, 2 * rank)
@@ -143,8 +142,8 @@ def _pad_axis_from_data(
         before, behind = indices[:low], indices[low + extent :]
         return graph.concat([*_taken(x, axis, before), x, *_taken(x, axis, behind)], axis=axis)
     every = positions(low + extent + high)
-    indices = graph.sub(every, size_scalar(low))
-    return graph.gather(x, _folded(indices, size_scalar(extent), mode), axis=axis)
+    indices = graph.sub(every, graph.size_scalar(low))
+    return graph.gather(x, _folded(indices, graph.size_scalar(extent), mode), axis=axis)
 
 
 def _taken(x: ir.Value, axis: int, indices: np.ndarray) -> list[ir.Value]:
@@ -161,11 +160,11 @@ def _taken(x: ir.Value, axis: int, indices: np.ndarray) -> list[ir.Value]:
 
 def _folded(indices: ir.Value, extent: ir.Value, mode: str) -> ir.Value:
     """`indices`, some of them outside, as indices into an axis of `extent` (a scalar)."""
-    last = graph.sub(extent, size_scalar(1))
+    last = graph.sub(extent, graph.size_scalar(1))
     if mode == "edge":
-        return graph.min_(graph.max_(indices, size_scalar(0)), last)
+        return graph.min_(graph.max_(indices, graph.size_scalar(0)), last)
     if mode == "wrap":
         return graph.mod(indices, extent)
-    period = graph.mul(size_scalar(2), last)
+    period = graph.mul(graph.size_scalar(2), last)
     forth = graph.mod(indices, period)
     return graph.min_(forth, graph.sub(period, forth))

@@ -10,7 +10,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
 from ..importing.registry import onnx_op
-from .shapes import require_sizes, size_scalar
+from .shapes import require_sizes
 from .windows import (
     Window,
     apply_symbolic,
@@ -78,12 +78,12 @@ def _without_padding(
     axes = list(range(len(extents)))
     rest, total, stride = indices, None, graph.constant(value=np.array(1, np.int64))
     for axis in axes if column_major else reversed(axes):
-        size = size_scalar(padded[axis])
-        position = graph.sub(graph.mod(rest, size), size_scalar(window.low[axis]))
+        size = graph.size_scalar(padded[axis])
+        position = graph.sub(graph.mod(rest, size), graph.size_scalar(window.low[axis]))
         part = graph.mul(position, stride)
         total = part if total is None else graph.add(total, part)
         rest = graph.div(rest, size)
-        stride = graph.mul(stride, size_scalar(extents[axis]))
+        stride = graph.mul(stride, graph.size_scalar(extents[axis]))
     assert total is not None
     return graph.add(total, graph.mul(rest, stride))
 

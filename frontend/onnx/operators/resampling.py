@@ -6,7 +6,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, maximum
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
-from .shapes import positions, require_sizes, size_scalar
+from .shapes import positions, require_sizes
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}
 
@@ -94,5 +94,7 @@ def _centered(extent: int | Dim, align_corners: bool, like: ir.Value) -> ir.Valu
     position = graph.add(position, position)
     if not align_corners:
         position = graph.add(position, graph.splat_like(1, like))
-    span = graph.cast(size_scalar(maximum(extent - 1, 1) if align_corners else extent), to=dtype)
+    span = graph.cast(
+        graph.size_scalar(maximum(extent - 1, 1) if align_corners else extent), to=dtype
+    )
     return graph.sub(graph.div(position, span), graph.splat_like(1, like))

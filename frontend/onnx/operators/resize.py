@@ -22,7 +22,7 @@ from .resized_axes import (
     number,
     regions_of,
 )
-from .shapes import normalize_axis, positions, require_sizes, size_scalar
+from .shapes import normalize_axis, positions, require_sizes
 
 _CROP = "tf_crop_and_resize"
 _COORDINATES = (
@@ -208,7 +208,9 @@ _ROUNDINGS: dict[str, Callable[[ir.Value], ir.Value]] = {
 def _nearest(axis: Axis, form: Form) -> ir.Value:
     """The index in `x` that each element of the result copies."""
     position = graph.cast(_ROUNDINGS[form.rounding](_coordinates(axis, form)), to=np.int64)
-    return graph.max_(graph.min_(position, size_scalar(axis.extent - 1)), size_scalar(0))
+    return graph.max_(
+        graph.min_(position, graph.size_scalar(axis.extent - 1)), graph.size_scalar(0)
+    )
 
 
 def _radius(axis: Axis, form: Form, node: Node) -> Size:

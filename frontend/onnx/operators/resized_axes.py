@@ -11,7 +11,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
-from .shapes import of_length, require_constant, require_sizes, size_scalar
+from .shapes import of_length, require_constant, require_sizes
 
 Size = int | Dim
 Scalar = float | ir.Value
@@ -82,7 +82,7 @@ def number(value: Scalar | Size) -> ir.Value:
     if isinstance(value, ir.Value):
         return value
     if isinstance(value, Dim):
-        return graph.cast(size_scalar(value), to=_F32)
+        return graph.cast(graph.size_scalar(value), to=_F32)
     return graph.constant(value=np.array(value, np.float32))
 
 
@@ -143,7 +143,7 @@ def _keeps_size(axis: Axis) -> bool | ir.Value:
     sizes_known = isinstance(axis.size, int) and isinstance(axis.extent, int)
     if sizes_known or (isinstance(axis.scale, float) and not 1 <= axis.scale < 2):
         return False
-    return graph.equal(size_scalar(axis.size), size_scalar(axis.extent))
+    return graph.equal(graph.size_scalar(axis.size), graph.size_scalar(axis.extent))
 
 
 def _all(conditions: Sequence[bool | ir.Value]) -> bool | ir.Value:

@@ -72,16 +72,9 @@ def normalize_axis(axis: int, rank: int) -> int:
     return axis + rank if axis < 0 else axis
 
 
-def size_scalar(size: int | Dim) -> ir.Value:
-    """`size` as an i64 scalar."""
-    if isinstance(size, int):
-        return graph.constant(value=np.array(size, np.int64))
-    return graph.reshape(graph.sizes(sizes=[size]), shape=[])
-
-
 def positions(size: int | Dim) -> ir.Value:
     """``0, 1, ... size - 1`` as i64."""
-    return graph.range_(size_scalar(0), size_scalar(1), size=size)
+    return graph.range_(graph.size_scalar(0), graph.size_scalar(1), size=size)
 
 
 def require_answer(condition: ir.Value, answer: bool, message: str) -> None:
@@ -136,4 +129,4 @@ def shape(x, *, start=0, end=None):
 @onnx_op("Size")
 def size(x):
     count = graph.element_count(graph.type_of(x).shape)
-    return size_scalar(count)
+    return graph.size_scalar(count)

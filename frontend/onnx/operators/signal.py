@@ -9,7 +9,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, floordiv, minimum
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
-from .shapes import normalize_axis, positions, require_constant, require_sizes, size_scalar
+from .shapes import normalize_axis, positions, require_constant, require_sizes
 
 Size = int | Dim
 _F64 = np.dtype(np.float64)
@@ -75,17 +75,17 @@ def _dft_along_any(
     type_ = graph.type_of(x)
     axes = type_.rank - 1
     axis = graph.reshape(graph.cast(axis, to=np.int64), shape=[])
-    negative = graph.less(axis, size_scalar(0))
-    axis = graph.where(negative, graph.add(axis, size_scalar(type_.rank)), axis)
+    negative = graph.less(axis, graph.size_scalar(0))
+    axis = graph.where(negative, graph.add(axis, graph.size_scalar(type_.rank)), axis)
     chosen = graph.equal(positions(axes), axis)
     if type_.shape[-1] == 1:
         x = graph.pad(x, graph.splat_like(0, x), low=[0] * type_.rank, high=[0] * axes + [1])
     if length is not None:
-        sizes = graph.where(chosen, size_scalar(length), graph.sizes(sizes=type_.shape[:-1]))
+        sizes = graph.where(chosen, graph.size_scalar(length), graph.sizes(sizes=type_.shape[:-1]))
         x = _fitted(x, require_sizes(sizes, node, "dft_length"))
     shape = graph.type_of(x).shape
     for i in range(axes):
-        here = graph.equal(axis, size_scalar(i))
+        here = graph.equal(axis, graph.size_scalar(i))
         y = transform(x, i, None, inverse=inverse, onesided=False)
         x = graph.where(here, y, x)
     if not onesided:
@@ -136,7 +136,7 @@ def _frames(signal: ir.Value, width: Size, length: Size, step: Size) -> ir.Value
             signal, kernel=[width], strides=[step], dilations=[1], low=[0], high=[0]
         )
         return graph.reshape(rows, shape=[batch, frames, width, parts])
-    starts = graph.mul(graph.reshape(positions(frames), shape=[frames, 1]), size_scalar(step))
+    starts = graph.mul(graph.reshape(positions(frames), shape=[frames, 1]), graph.size_scalar(step))
     return graph.gather(signal, graph.add(starts, positions(width)), axis=1)
 
 
@@ -156,16 +156,16 @@ def mel_weight_matrix(
     (length,) = require_sizes(dft_length, node, "dft_length")
     rate = graph.cast(graph.reshape(sample_rate, shape=[]), to=_F64)
     low, high = (_mel(graph.reshape(e, shape=[])) for e in (lower_edge_hertz, upper_edge_hertz))
-    step = graph.div(graph.sub(high, low), graph.cast(size_scalar(bins + 2), to=_F64))
+    step = graph.div(graph.sub(high, low), graph.cast(graph.size_scalar(bins + 2), to=_F64))
 
     def edge(number: int) -> ir.Value:
         """The index in the spectrum of the frequency where triangle i begins (0), peaks, ends."""
-        position = graph.cast(graph.add(positions(bins), size_scalar(number)), to=_F64)
+        position = graph.cast(graph.add(positions(bins), graph.size_scalar(number)), to=_F64)
         mel = graph.add(graph.mul(position, step), low)
         ratio = graph.mul(mel, _scalar(math.log(10) / 2595, _F64))
         hertz = graph.mul(graph.sub(graph.exp(ratio), _scalar(1, _F64)), _scalar(700, _F64))
         return graph.floor(
-            graph.div(graph.mul(hertz, graph.cast(size_scalar(length + 1), to=_F64)), rate)
+            graph.div(graph.mul(hertz, graph.cast(graph.size_scalar(length + 1), to=_F64)), rate)
         )
 
     start, peak, end = (edge(i) for i in range(3))

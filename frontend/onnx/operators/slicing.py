@@ -11,7 +11,7 @@ from ....dialects.symbolic import minimum as min_size
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from .axes import is_computed, listed, shape_of, spread
-from .shapes import normalize_axis, of_length, require_constant, require_sizes, size_scalar
+from .shapes import normalize_axis, of_length, require_constant, require_sizes
 
 
 @onnx_op("Slice")
@@ -31,9 +31,9 @@ def slice_(x, starts, ends, axes=None, steps=None, *, node):
     axes, steps = (None if given is None else of_length(given, count) for given in (axes, steps))
     if axes is not None and is_computed(axes):
         which, table = list(range(len(shape))), listed(axes, len(shape))
-        starts = spread(starts, table, size_scalar(0))
+        starts = spread(starts, table, graph.size_scalar(0))
         ends = spread(ends, table, shape_of(x))
-        steps = None if steps is None else spread(steps, table, size_scalar(1))
+        steps = None if steps is None else spread(steps, table, graph.size_scalar(1))
     else:
         given = range(count) if axes is None else require_constant(axes, "axes").tolist()
         which = [normalize_axis(axis, len(shape)) for axis in given]
@@ -68,26 +68,26 @@ def _dynamic_slice(
     """A slice by steps that are computed: which end it begins at is not known."""
     rank, sizes = graph.type_of(x).rank, shape_of(x)
     table = graph.constant(value=np.equal.outer(np.asarray(axes), np.arange(rank)))
-    starts = spread(starts, table, size_scalar(0))
+    starts = spread(starts, table, graph.size_scalar(0))
     ends = spread(ends, table, sizes)
-    steps = spread(steps, table, size_scalar(1))
+    steps = spread(steps, table, graph.size_scalar(1))
     some = graph.reduce_min(
-        graph.not_(graph.equal(steps, size_scalar(0))), axes=[0], keepdims=False
+        graph.not_(graph.equal(steps, graph.size_scalar(0))), axes=[0], keepdims=False
     )
     graph.require(some, message="a step of 0")
-    far = size_scalar(_LARGE)  # farther than any axis is long
+    far = graph.size_scalar(_LARGE)  # farther than any axis is long
     steps = graph.max_(graph.min_(steps, far), graph.neg(far))
-    backward = graph.cast(graph.less(steps, size_scalar(0)), to=np.int64)
+    backward = graph.cast(graph.less(steps, graph.size_scalar(0)), to=np.int64)
     last = graph.sub(sizes, backward)
-    starts = graph.min_(graph.max_(_counted_from_front(starts, sizes), size_scalar(0)), last)
+    starts = graph.min_(graph.max_(_counted_from_front(starts, sizes), graph.size_scalar(0)), last)
     ends = graph.max_(graph.min_(_counted_from_front(ends, sizes), last), graph.neg(backward))
     span = graph.sub(graph.add(graph.sub(ends, starts), steps), graph.sign(steps))
-    counts = graph.max_(graph.div(span, steps), size_scalar(0))
+    counts = graph.max_(graph.div(span, steps), graph.size_scalar(0))
     return graph.dynamic_slice(x, starts, steps, sizes=require_sizes(counts, node, "size"))
 
 
 def _counted_from_front(bounds: ir.Value, sizes: ir.Value) -> ir.Value:
-    negative = graph.less(bounds, size_scalar(0))
+    negative = graph.less(bounds, graph.size_scalar(0))
     return graph.where(negative, graph.add(bounds, sizes), bounds)
 
 

@@ -6,7 +6,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, at_least
 from ....mlir import ir
 from ..importing.registry import onnx_op
-from .shapes import normalize_axis, positions, require_sizes, size_scalar
+from .shapes import normalize_axis, positions, require_sizes
 
 
 @onnx_op("Unique", since=11)
@@ -23,12 +23,14 @@ def unique(x, *, node, axis=None, sorted=1):
     begins = _begins(graph.gather(rows, order, axis=0))
     number = graph.cast(begins, to=np.int64)
     (found,) = require_sizes(graph.reduce_sum(number, axes=[0], keepdims=False), node, "unique")
-    groups = graph.sub(graph.cumsum(number, axis=0, exclusive=False, reverse=False), size_scalar(1))
+    groups = graph.sub(
+        graph.cumsum(number, axis=0, exclusive=False, reverse=False), graph.size_scalar(1)
+    )
     inverse = _put(order, groups, count)
     starts = graph.reshape(graph.non_zero(begins, count=found), shape=[found])
     first = graph.gather(order, starts, axis=0)
-    ones = graph.expand(size_scalar(1), shape=[count])
-    none = graph.expand(size_scalar(0), shape=[found])
+    ones = graph.expand(graph.size_scalar(1), shape=[count])
+    none = graph.expand(graph.size_scalar(0), shape=[found])
     counts = graph.scatter_elements(none, groups, ones, axis=0, reduction="add")
     if not sorted:
         by_position = graph.argsort_rows(graph.reshape(first, shape=[found, 1]))
@@ -56,16 +58,16 @@ def _begins(rows: ir.Value) -> ir.Value:
     type_ = graph.type_of(rows)
     count = type_.shape[0]
     position = positions(count)
-    before = graph.max_(graph.sub(position, size_scalar(1)), size_scalar(0))
+    before = graph.max_(graph.sub(position, graph.size_scalar(1)), graph.size_scalar(0))
     others = graph.gather(rows, before, axis=0)
     same = graph.equal(rows, others)
     if graph.is_float(type_.dtype):
         same = graph.or_(same, graph.and_(graph.is_nan(rows), graph.is_nan(others)))
     same = graph.reduce_min(same, axes=[1], keepdims=False)
-    return graph.or_(graph.not_(same), graph.equal(position, size_scalar(0)))
+    return graph.or_(graph.not_(same), graph.equal(position, graph.size_scalar(0)))
 
 
 def _put(indices: ir.Value, values: ir.Value, count: int | Dim) -> ir.Value:
     """`count` elements of which those at `indices`, all of them, are `values`."""
-    target = graph.expand(size_scalar(0), shape=[count])
+    target = graph.expand(graph.size_scalar(0), shape=[count])
     return graph.scatter_elements(target, indices, values, axis=0, reduction="none")

@@ -9,7 +9,7 @@ from ....dialects import graph
 from ....dialects.graph.window import output_size
 from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
-from .shapes import positions, size_scalar
+from .shapes import positions
 from .windows import Window
 
 Size = int | Dim
@@ -28,9 +28,9 @@ def conv(x: ir.Value, w: ir.Value, window: Window, groups: int) -> ir.Value:
     lists = (window.kernel, window.strides, window.dilations, window.low, window.high)
     out = [output_size(*axis) for axis in zip(extents, *lists, strict=True)]
     for i, (extent, size) in enumerate(zip(extents, out, strict=True)):
-        start = graph.mul(positions(size), size_scalar(window.strides[i]))
-        tap = graph.mul(positions(window.kernel[i]), size_scalar(window.dilations[i]))
-        start = graph.sub(start, size_scalar(window.low[i]))
+        start = graph.mul(positions(size), graph.size_scalar(window.strides[i]))
+        tap = graph.mul(positions(window.kernel[i]), graph.size_scalar(window.dilations[i]))
+        start = graph.sub(start, graph.size_scalar(window.low[i]))
         read = graph.add(graph.reshape(tap, shape=[window.kernel[i], 1]), start)
         x = _gathered(x, 2 + 2 * i, read, _is_inside(read, extent))
     features, channels_per_group, *kernel = graph.type_of(w).shape
@@ -73,13 +73,13 @@ def conv_transpose(
 
 
 def _is_inside(indices: ir.Value, extent: Size) -> ir.Value:
-    first = graph.greater_or_equal(indices, size_scalar(0))
-    return graph.and_(first, graph.less(indices, size_scalar(extent)))
+    first = graph.greater_or_equal(indices, graph.size_scalar(0))
+    return graph.and_(first, graph.less(indices, graph.size_scalar(extent)))
 
 
 def _gathered(x: ir.Value, axis: int, indices: ir.Value, inside: ir.Value) -> ir.Value:
     """The elements of `x` at `indices` [taps, out], which become two axes; 0 where not `inside`."""
-    behind = size_scalar(graph.type_of(x).shape[axis])  # where a gather finds zeros
+    behind = graph.size_scalar(graph.type_of(x).shape[axis])  # where a gather finds zeros
     return graph.gather(x, graph.where(inside, indices, behind), axis=axis)
 
 
@@ -102,7 +102,7 @@ def with_stated_sizes(w: ir.Value, stated: Sequence[int] | None) -> ir.Value:
     sizes = list(shape)
     for axis, wanted in enumerate(stated, start=2):
         if isinstance(shape[axis], Dim):
-            same = graph.equal(size_scalar(shape[axis]), size_scalar(wanted))
+            same = graph.equal(graph.size_scalar(shape[axis]), graph.size_scalar(wanted))
             message = f"kernel_shape is {list(stated)}, but the weights have another size"
             graph.require(same, message=message)
             sizes[axis] = wanted
