@@ -34,10 +34,10 @@ class FoldConstants(Pass):
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Slices of
-    one constant that nothing else uses free it together. Constants
-    that are dequantized from `min-bits` to 8 bits may grow, as kernels want weights that are
-    constants. Ops with regions, and results with symbolic sizes, are left alone. One walk in
-    program order suffices, since operands come before their uses.
+    one constant that nothing else uses free it together. Constants that are dequantized from
+    `min-bits` to 8 bits may grow, as kernels want weights that are constants. Ops with regions, and
+    results with symbolic sizes, are left alone. One walk in program order suffices, since operands
+    come before their uses.
 
     Data that was folded away leaves the program, but stays in memory as long as the context.
     """

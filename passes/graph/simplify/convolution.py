@@ -5,7 +5,7 @@ from typing import Any
 from ....dialects import graph
 from ....mlir import ir
 from ...infra.query import producer
-from ...infra.rewrite import rewrite
+from ...infra.rewrite import Decline, rewrite
 
 
 @rewrite(graph.ConvOp)
@@ -15,11 +15,11 @@ def conv_of_unit_axis(op: graph.ConvOp) -> Any:
 
     Keras computes convolutions of sequences as those of images with a row, or a column.
     """
-    if op.attrs["layout"] != "channels_first" or producer(op.w, graph.DequantizeOp) is not None:
-        return None  # integers are convolved where they are dequantized
-    taps = _unit_axes(op)
+    taps = _unit_axes(op) if op.attrs["layout"] == "channels_first" else None
     if not taps:
         return None
+    if producer(op.w, graph.DequantizeOp) is not None:
+        return Decline("its weights are dequantized, and integers may be convolved")
     kept = [axis for axis in range(len(op.attrs["strides"])) if axis not in taps]
     attrs = dict(op.attrs)
     for name in ("strides", "dilations", "low", "high"):
