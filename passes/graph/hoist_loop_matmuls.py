@@ -1,6 +1,6 @@
 """The pass `graph-hoist-loop-matmuls`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
-from ..infra.query import constant_scalar, producer
+from ..infra.query import constant_scalar, ops_within, producer
 from ..infra.registry import register
 
 REWRITE = "hoist-loop-matmuls"
@@ -39,22 +39,11 @@ class HoistLoopMatmuls(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics(REWRITE)
-        for loop in list(_loops(op)):
+        for loop in ops_within(op, graph.LoopOp):
             for operation in list(loop.body.operations):
                 name, view = node_name(operation), graph.graph_op(operation)
                 if isinstance(view, graph.MatmulOp) and _hoist(view, loop):
                     statistics.record_fired(name)
-
-
-def _loops(operation: Any) -> Iterator[graph.LoopOp]:
-    """The loops in `operation`, inner ones first."""
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _loops(inner.operation)
-                view = graph.graph_op(inner)
-                if isinstance(view, graph.LoopOp):
-                    yield view
 
 
 def _hoist(op: graph.MatmulOp, loop: graph.LoopOp) -> bool:

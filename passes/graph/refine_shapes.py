@@ -1,6 +1,5 @@
 """The pass `graph-refine-shapes`."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.query import ops_within
 from ..infra.registry import register
 
 REWRITE = "refine-shapes"
@@ -34,23 +34,13 @@ class RefineShapes(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics(REWRITE)
-        for view in list(_graph_ops(op)):
+        for view in ops_within(op, graph.GraphOp):
+            if len(view.operation.regions) or isinstance(view, graph.ConstantOp):
+                continue
             sizes = _required_sizes(view)
             if sizes:
                 _refine(view, sizes)
                 statistics.record_fired(node_name(view))
-
-
-def _graph_ops(operation: Any) -> Iterator[graph.GraphOp]:
-    """The ops in the regions of `operation`, at any depth, that have none themselves."""
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                view = graph.graph_op(inner)
-                if len(inner.operation.regions):
-                    yield from _graph_ops(inner.operation)
-                elif view is not None and not isinstance(view, graph.ConstantOp):
-                    yield view
 
 
 def _required_sizes(op: graph.GraphOp) -> dict[Dim, graph.Equal]:

@@ -19,6 +19,20 @@ def producer(value: ir.Value, op_class: type[Op] | tuple[type[Op], ...]) -> Op |
     return view if isinstance(view, op_class) else None
 
 
+def ops_within(operation: Any, op_class: type[Op]) -> list[Op]:
+    """The ops of `op_class` in the regions of `operation`, at any depth, inner ones first."""
+    found: list[Op] = []
+
+    def visit(each: ir.Operation) -> ir.WalkResult:
+        view = each.opview
+        if isinstance(view, op_class):
+            found.append(view)
+        return ir.WalkResult.ADVANCE
+
+    operation.operation.walk(visit)
+    return found
+
+
 def has_one_use(value: ir.Value) -> bool:
     """Return whether exactly one operand refers to `value`."""
     uses = iter(value.uses)

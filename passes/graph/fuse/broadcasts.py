@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from ....dialects import graph
-from ....dialects.locations import fuse_locations, node_name
+from ....dialects.locations import node_name
 from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import has_one_use
+from .groups import replace_by_fused
 
 Members = dict[ir.Value, graph.GraphOp]
 """Ops of a group by their results."""
@@ -62,10 +63,7 @@ class _Grower:
     def replace(self, members: Members) -> None:
         """Build the group in place of its last op."""
         ops = [members[value] for value in sorted(members, key=self.position.__getitem__)]
-        last = ops[-1].operation
-        with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
-            grouped = graph.fuse(ops, kind="broadcast")
-        last.results[0].replace_all_uses_with(grouped)
+        grouped = replace_by_fused(ops, "broadcast")
         self.position[grouped] = self.position[_result(ops[-1])]
         self.taken |= {v for v, op in members.items() if isinstance(op, graph.ElementwiseOp)}
         self.taken.add(_result(ops[-1]))

@@ -4,7 +4,7 @@ Ops are identified by their results: an op of a group has exactly one, and the P
 are not unique in the bindings.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ....dialects import graph
@@ -60,7 +60,7 @@ def _fuse_in_block(
             continue
         group = grower.group(root)
         if len(group) > 1:
-            grower.replace(group, _replace(group, kind))
+            grower.replace(group, replace_by_fused(group, kind))
             statistics.record_fired(node_name(operation))
     for operation in reversed(operations):
         if any(result in grower.taken for result in operation.results):
@@ -226,10 +226,10 @@ def _results(user: Any) -> list[ir.Value | None]:
     return list(user.results) or [None]  # None: a terminator, which is in no group
 
 
-def _replace(group: Group, kind: str) -> ir.Value:
-    """Build the fused op in place of the last op of `group`; the members are erased later."""
-    last = group[-1].operation
-    with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in group]):
-        fused = graph.fuse(group, kind=kind)
+def replace_by_fused(ops: Sequence[graph.GraphOp], kind: str) -> ir.Value:
+    """Build the fused op of `ops` in place of the last one; they are left to be erased."""
+    last = ops[-1].operation
+    with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
+        fused = graph.fuse(ops, kind=kind)
     last.results[0].replace_all_uses_with(fused)
     return fused

@@ -128,5 +128,5 @@ def test_kernels_with_loops_of_their_own():
           }>
         """,
     )
-    feeds = {"x": floats(3, 6), "start": floats(3, 6), "trips": np.array(4)}
+    feeds = {"x": floats(3, 6), "start": floats(3, 6, seed=8), "trips": np.array(4)}
     check(model, feeds, feeds | {"trips": np.array(1)})
