@@ -22,6 +22,7 @@ from .emitter import (
     long_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
+from .register_tiles import RegisterTiles, even_register_tiles
 
 SCRATCH_SHARE = 7 / 16
 """Share of the L2 for the products of a block of rows by a panel."""
@@ -295,23 +296,22 @@ class StrassenEmitter(VectorEmitter):
         """Multiply one K block, the elements at `rows` and at `weights`, into scratch at `target`,
         accumulating where `continues` holds."""
         shape = self.shape
-        parts, done = long_vectors(shape.nr, shape.lanes), 0
-        for count, size in even_tiles(shape.mc, shape.mr):
+        parts = long_vectors(shape.nr, shape.lanes)
+        for tiles in even_register_tiles(shape.mc, shape.mr):
 
-            def tile(number: ir.Value, size: int = size, done: int = done) -> None:
-                line = self.add(self.times(number, size), done)
+            def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
+                line = self.add(self.times(number, tiles.size), tiles.first)
                 at = arith.addi(rows, self.times(line, shape.k))
                 position = arith.addi(target, self.times(line, shape.nr))
-                factors = LhsBlock(self.x, at, size, shape.k, shape.nr)
-                accumulators = self._start(position, self.zeros(size, parts), continues)
+                factors = LhsBlock(self.x, at, tiles.size, shape.k, shape.nr)
+                accumulators = self._start(position, self.zeros(tiles.size, parts), continues)
                 accumulators = self.multiply(
                     factors, self.weights, weights, shape.kc, accumulators,
                     self._ahead(weights, line),
                 )  # fmt: skip
                 self.store_all(accumulators, self.scratch, position)
 
-            self.repeat(0, count, tile)
-            done += count * size
+            self.repeat(0, tiles.count, tile)
 
     def _start(self, position: ir.Value, zeros: Registers, continues: ir.Value | None) -> Registers:
         """The initial accumulators: zeros, or the partial sums from `position` on."""
