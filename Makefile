@@ -43,7 +43,7 @@ lint: $(STAMP)  ## ruff
 
 types: $(STAMP) build/typings/graphc  ## pyright
 	@echo "== types"
-	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright
+	@PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(BIN)/pyright --threads 2
 
 # Where pyright finds what the programs of test/ import, whatever the folder of a clone is called.
 build/typings/graphc:
