@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import ir
+from ..symbolic import Dim
 from .attributes import Int, Str
 from .base import GraphOp, TypeRuleError
 from .direct_convolution import DirectConvOp, is_depthwise
@@ -12,7 +13,7 @@ from .fusion import GroupOp, group
 from .packed_matmul import PackedMatmulOp
 from .types import static_size, type_of
 
-SPLITS = ("rows", "channels")
+SPLITS = ("rows", "channels", "sliding")
 
 
 class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
@@ -27,9 +28,12 @@ class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
     distributed among threads, and these into row tiles of `rows` rows; the convolution computes
     `inner` rows of a tile at a time. `rows` is a multiple of `inner`, and no block has fewer. With
     ``channels``, the panels of channels are distributed among threads; each is computed in one
-    tile of all rows. Both weights hold the same panels, and nothing follows the convolution.
+    tile of all rows. Both weights hold the same panels, and nothing follows the convolution. The
+    number of images may be dynamic.
 
-    The number of images may be dynamic.
+    With ``sliding``, `row_blocks` threads or more share the rows of all images, and each computes
+    its rows one after the other. Image rows that the next ones read are kept, and not computed
+    twice. `rows` and `inner` are 1. All sizes but channels may be dynamic.
     """
 
     split: Str
@@ -52,7 +56,7 @@ class FusedDepthwiseOp(GroupOp, name="fused_depthwise"):
             or not all(isinstance(op, PackedMatmulOp) for op in after)
         ):
             raise TypeRuleError("its region is no depthwise convolution of images beside matmuls")
-        height = static_size(type_of(self.operation.results[0]).shape[1])
+        height = type_of(self.operation.results[0]).shape[1]
         if self.attrs["split"] not in SPLITS or not self.tiling.fit(height):
             raise TypeRuleError(f"{height} rows have no such row tiles: {self.tiling}")
         if self.tiling.split == "channels" and not can_split_channels(roots):
@@ -100,9 +104,13 @@ class RowTiling:
     inner: int
     split: str = "rows"
 
-    def fit(self, height: int) -> bool:
+    def fit(self, height: int | Dim) -> bool:
         """Return whether a result of `height` rows can be tiled so."""
         if min(self.row_blocks, self.rows, self.inner) < 1 or self.rows % self.inner:
+            return False
+        if self.split == "sliding":
+            return (self.rows, self.inner) == (1, 1)
+        if isinstance(height, Dim):
             return False
         if self.split == "channels" and (self.row_blocks, self.rows) != (1, height):
             return False

@@ -33,6 +33,8 @@ MAX_ROW_BLOCKS = 2
 """Maximum number of row blocks per thread: each has its own scratch, and a cache holds few of
 them."""
 
+SHARED_WEIGHTS = "threads had better share the weights"
+
 Root = graph.PackedMatmulOp | graph.DirectConvOp
 Stage = list[graph.GraphOp]
 
@@ -86,27 +88,39 @@ class CpuFuseDepthwise(Pass):
 
 def choose_tiling(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.RowTiling | str:
     """The cheapest row tiles for `stages` that `threads` of `cpu` share, or why there are none."""
-    _, *sizes = graph.type_of(next(filter(_is_depthwise, map(_root, stages))).x).shape
-    if any(isinstance(size, Dim) for size in sizes):
-        return "the rows or pixels of images are not known at compile time"
     for stage in stages[:-1]:
         if not _is_per_feature(stage):
             return "what follows a step is not the same for all pixels"
-    roots, work = list(map(_root, stages)), _Work.of(stages, threads)
+    roots = list(map(_root, stages))
+    if any(isinstance(size, Dim) for size in graph.type_of(roots[0].x).shape[1:]):
+        return _sliding(roots, cpu, threads)
+    work = _Work.of(stages, threads)
     candidates = [graph.RowTiling(1, work.window.result, 1, "channels")]
     if not graph.can_split_channels(roots):
         candidates = []
-    weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots)
-    if weights <= cpu.l2_bytes * WEIGHTS_SHARE:
+    if _reads_weights_alone(roots, cpu):
         candidates += work.candidates()
     elif not candidates:
-        return "threads had better share the weights"
+        return SHARED_WEIGHTS
     most = cpu.l2_bytes * SCRATCH_SHARE
     fitting = [tiling for tiling in candidates if work.scratch(tiling) <= most]
     best = min(fitting, key=work.cost, default=None)
     if best is None or work.cost(best) > MAX_COST:
         return "row tiles would compute too much twice, or for too few threads"
     return best
+
+
+def _sliding(roots: list[Root], cpu: CpuModel, threads: int) -> graph.RowTiling | str:
+    """The tiling for images whose rows or pixels are known only when the model runs."""
+    if not _reads_weights_alone(roots, cpu):
+        return SHARED_WEIGHTS
+    return graph.RowTiling(threads, 1, 1, "sliding")
+
+
+def _reads_weights_alone(roots: list[Root], cpu: CpuModel) -> bool:
+    """Return whether each thread had better read all weights of `roots` itself."""
+    weights = sum(math.prod(graph.type_of(root.w).static_shape) * 4 for root in roots)
+    return weights <= cpu.l2_bytes * WEIGHTS_SHARE
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
@@ -17,7 +18,12 @@ from ..kernels.fused_depthwise import (
     StageOperands,
 )
 from ..kernels.image_extents import known_sizes
-from .direct_convolution import shape_of
+from ..kernels.sliding_depthwise import (
+    SHARES,
+    SlidingDepthwiseEmitter,
+    SlidingDepthwiseShape,
+)
+from .direct_convolution import dynamic_sizes_of, shape_of
 from .fusion import epilogue_of, lower_group
 from .kernel_calls import operands_of, run_emitter
 from .lowering import Lowering, lowers
@@ -41,8 +47,12 @@ def fused_depthwise_scratch(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> list[g
     """The intermediates of all row blocks in the kernel, or the tensors between separate stages."""
     if _epilogues(op, cpu) is None:
         return [graph.type_of(_last(root, steps)) for root, *steps in op.stages[:-1]]
+    images, _, width, _ = graph.type_of(op.depthwise.x).shape
+    if op.tiling.split == "sliding":
+        positions = graph.type_of(op.depthwise.result).shape[2]
+        sizes = _sliding_shape(op, cpu).scratch(width, positions)
+        return [floats(SHARES * op.tiling.row_blocks, size) for size in sizes]
     shape = _shape(op, cpu)
-    images = graph.type_of(op.depthwise.x).shape[0]
     return [floats(images * shape.tiling.row_blocks, size) for size in shape.scratch]
 
 
@@ -63,16 +73,17 @@ def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
 def _compute(
     ctx: Lowering, op: graph.FusedDepthwiseOp, epilogues: Sequence[VectorEpilogue]
 ) -> ir.Value:
-    shape = _shape(op, ctx.cpu)
+    is_sliding = op.tiling.split == "sliding"
+    shape = _sliding_shape(op, ctx.cpu) if is_sliding else _shape(op, ctx.cpu)
+    emitter_class = SlidingDepthwiseEmitter if is_sliding else FusedDepthwiseEmitter
     roots = op.roots
     values = [roots[0].x]
     for root, epilogue in zip(roots, epilogues, strict=True):
         values += [root.w, *epilogue.memory]
     results = [graph.type_of(op.operation.results[0]), *scratch_of(op, ctx.cpu)]
-    images = graph.type_of(op.depthwise.x).shape[0]
-    sizes = [images] if isinstance(images, Dim) else []
+    sizes = _dynamic_sizes(op)
 
-    def make_emitter(image: ir.Value, *buffers: ir.Value) -> FusedDepthwiseEmitter:
+    def make_emitter(image: ir.Value, *buffers: ir.Value) -> Any:
         given = list(buffers[: -len(results)])
 
         def apply_epilogue(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Epilogue:
@@ -86,7 +97,7 @@ def _compute(
             weights, *leaves = given[: 1 + len(epilogue.memory)]
             del given[: 1 + len(leaves)]
             steps.append(StageOperands(weights, apply_epilogue(epilogue, leaves)))
-        emitter = FusedDepthwiseEmitter(shape, image, steps, list(buffers[-len(results) :]))
+        emitter = emitter_class(shape, image, steps, list(buffers[-len(results) :]))
         return emitter
 
     read = operands_of(ctx, values)
@@ -111,19 +122,41 @@ def _shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> FusedDepthwiseShape:
     return FusedDepthwiseShape(depthwise, first, last, op.tiling, read)
 
 
+def _sliding_shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> SlidingDepthwiseShape:
+    roots = op.roots
+    first = _first(op, roots[0], None, cpu) if op.position > 0 else None
+    last = None
+    if op.position < len(roots) - 1:
+        matmul = roots[-1]
+        assert isinstance(matmul, graph.PackedMatmulOp)
+        last = _block(matmul, None, cpu)
+    return SlidingDepthwiseShape(shape_of(op.depthwise), first, last, op.tiling.row_blocks)
+
+
+def _dynamic_sizes(op: graph.FusedDepthwiseOp) -> list[Dim]:
+    """The sizes that the kernel receives: the number of images, or all of its convolutions."""
+    if op.tiling.split != "sliding":
+        images = graph.type_of(op.depthwise.x).shape[0]
+        return [images] if isinstance(images, Dim) else []
+    first = op.roots[0]
+    before = isinstance(first, graph.DirectConvOp) and op.position > 0
+    return [*(dynamic_sizes_of(first) if before else []), *dynamic_sizes_of(op.depthwise)]
+
+
 def _first(
     op: graph.FusedDepthwiseOp,
     root: graph.PackedMatmulOp | graph.DirectConvOp,
-    rows: int,
+    rows: int | None,
     cpu: CpuModel,
 ) -> BlockMatmulShape | DirectConvShape:
-    """The first step: a convolution, or a matmul of `rows` rows by all or one of its panels."""
+    """The first step: a convolution, or a matmul of `rows` rows (None if their number depends on
+    the run) by all or one of its panels."""
     if isinstance(root, graph.DirectConvOp):
         return shape_of(root)
     block = _block(root, rows, cpu)
     return replace(block, nc_panels=1) if op.tiling.split == "channels" else block
 
 
-def _block(op: graph.PackedMatmulOp, rows: int, cpu: CpuModel) -> BlockMatmulShape:
+def _block(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> BlockMatmulShape:
     matmul = matmul_shape(op, rows, cpu)
     return BlockMatmulShape(**vars(matmul), nc_panels=matmul.panels)

@@ -39,11 +39,14 @@ class _Panel:
 @dataclass(frozen=True)
 class _Row:
     """A row of the result: offsets of the first pixel that its first taps read, without padding
-    along the row, and of its first result; bounds of the kernel rows inside the image."""
+    along the row, and of its first result; bounds of the kernel rows inside the image; the rows
+    of the buffer that kernel row 0 reads, and in which the image begins."""
 
     image: ir.Value
     result: ir.Value
     taps: tuple[ir.Value, ir.Value]
+    first: ir.Value
+    origin: ir.Value
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ class DirectConvEmitter(VectorEmitter):
         return product(self.sizes.height, self.shape.image[3] if self.shape.planar else 1)
 
     @property
-    def _pixel(self) -> int:
+    def pixel_stride(self) -> int:
         """Stride from one pixel of a row to the next, in elements."""
         return 1 if self.shape.planar else self.shape.image[3]
 
@@ -116,7 +119,7 @@ class DirectConvEmitter(VectorEmitter):
         batch, position = arith.divui(row, positions), arith.remui(row, positions)
         self.row_of(position, self.times(batch, self.image_rows), row, panel)
 
-    def rows_of(self, position: ir.Value, count: int, origin: ir.Value, row: ir.Value) -> None:
+    def rows_of(self, position: ir.Value, count: Index, origin: ir.Value, row: ir.Value) -> None:
         """Emit `count` result rows of one image, from row `position` on, into the rows of the
         result buffer from `row` on. Row 0 of the image is row `origin` of its buffer."""
 
@@ -132,16 +135,29 @@ class DirectConvEmitter(VectorEmitter):
         """Emit one row by a panel; see `rows_of`."""
         shape = self.shape
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
-        line = product(self.sizes.width, self._pixel)
-        image = self.times(self.add(origin, top), line)
+        line = product(self.sizes.width, self.pixel_stride)
+        first = self.first_row(origin, top)
+        image = self.times(first, line)
         image = self.add(image, self.times(self._first_channel(panel), self._channel))
         feature = self.times(panel, shape.nr)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
         columns = product(self.sizes.result_width, shape.result[3])
         result = self.add(self.times(row, columns), feature)
         self._tiles(
-            _Row(image, result, self._rows_inside(top)), _Panel(feature, self.times(panel, size))
+            _Row(image, result, self._rows_inside(top), first, origin),
+            _Panel(feature, self.times(panel, size)),
         )
+
+    def first_row(self, origin: ir.Value, top: ir.Value) -> ir.Value:
+        """The buffer's row of image row `top`, which may be above the image."""
+        return self.add(origin, top)
+
+    def row_offset(self, origin: ir.Value, first: ir.Value, tap: ir.Value) -> ir.Value:
+        """The elements between row `first` of the buffer, which kernel row 0 reads, and the one
+        that `tap` reads; the image begins in row `origin`."""
+        del origin, first
+        line = product(self.sizes.width, self.pixel_stride)
+        return self.times(tap, product(line, self.shape.dilations[0]))
 
     def _first_channel(self, panel: ir.Value) -> ir.Value:
         """The first channel that a panel reads."""
@@ -230,7 +246,7 @@ class DirectConvEmitter(VectorEmitter):
         """Emit a tile that begins at pixel `start`."""
         shape = self.shape
         left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
-        base = self.add(row.image, self.times(left, self._pixel))
+        base = self.add(row.image, self.times(left, self.pixel_stride))
         result = self.add(row.result, self.times(start, shape.result[3]))
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
         self._accumulate(base, row, panel, offsets, self._taps(tile))
@@ -260,7 +276,7 @@ class DirectConvEmitter(VectorEmitter):
         """The pixel in `column` of the row at `image`; column 0, masked, instead of one outside."""
         inside = self.compare(arith.CmpIPredicate.ult, column, self.sizes.width)
         held = arith.select(inside, column, self.index(0))
-        return Pixel(self.add(image, self.times(held, self._pixel)), inside)
+        return Pixel(self.add(image, self.times(held, self.pixel_stride)), inside)
 
     def _accumulate(
         self,
@@ -283,9 +299,8 @@ class DirectConvEmitter(VectorEmitter):
         accumulators = self.initial(len(offsets), row.taps, panel.weights)
 
         def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
-            step = product(product(self.sizes.width, self._pixel), shape.dilations[0])
             line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
-            image = self.add(base, self.times(tap, step))
+            image = self.add(base, self.row_offset(row.origin, row.first, tap))
             return taps(image, self.add(panel.weights, line), registers)
 
         accumulators = self.loop(row.taps, accumulators, kernel_row)
@@ -305,7 +320,7 @@ class DirectConvEmitter(VectorEmitter):
         shape = self.shape
 
         def pixel(image: ir.Value, position: int) -> Pixel:
-            return Pixel(self.add(image, position * shape.strides[1] * self._pixel))
+            return Pixel(self.add(image, position * shape.strides[1] * self.pixel_stride))
 
         def as_one_run(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             pixels = [pixel(image, position) for position in range(tile.pixels)]
@@ -316,7 +331,7 @@ class DirectConvEmitter(VectorEmitter):
             for tap, inside in enumerate(tile.inside):
                 accumulators = self.outside(tile, tap, weights, accumulators)
                 if inside:
-                    start = self.add(image, tap * shape.dilations[1] * self._pixel)
+                    start = self.add(image, tap * shape.dilations[1] * self.pixel_stride)
                     line = self.add(weights, tap * shape.channels * shape.nr)
                     parts = len(shape.parts)
                     pixels = [pixel(start, position) for position in inside]
@@ -330,7 +345,7 @@ class DirectConvEmitter(VectorEmitter):
 
         def in_a_loop(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             def tap(number: ir.Value, registers: Registers) -> Registers:
-                start = self.add(image, self.times(number, shape.dilations[1] * self._pixel))
+                start = self.add(image, self.times(number, shape.dilations[1] * self.pixel_stride))
                 pixels = [pixel(start, position) for position in range(tile.pixels)]
                 line = self.add(weights, self.times(number, shape.channels * shape.nr))
                 return self.multiply_tap(pixels, line, registers)

@@ -133,7 +133,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
         result, *scratch = memory
         if shape.first is not None:
             source, image = image, scratch.pop(0)
-            self.first = _step(shape.first, source, steps.pop(0), image)
+            self.first = stage_emitter(shape.first, source, steps.pop(0), image)
         target = scratch.pop(0) if shape.last is not None else result
         step = steps.pop(0)
         self.depthwise = DirectConvEmitter(
@@ -234,7 +234,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
             self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
 
 
-def _step(
+def stage_emitter(
     shape: BlockMatmulShape | DirectConvShape,
     x: ir.Value,
     step: StageOperands,

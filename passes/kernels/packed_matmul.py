@@ -176,10 +176,14 @@ class MatmulEmitter(VectorEmitter):
         lines = self._even_lines(block) if rows is None else self._lines(block, rows)
         self._blocks(first, lines)
 
-    def rows(self, first: ir.Value, result: ir.Value, panel: ir.Value) -> None:
-        """Multiply a block of rows, from row `first` on, by a group of panels, from `panel` on,
-        into the result rows from `result` on."""
-        self._blocks(panel, _Lines(first, self._even_tiles(), result))
+    def rows(
+        self, first: ir.Value, result: ir.Value, panel: ir.Value, count: ir.Value | None = None
+    ) -> None:
+        """Multiply a block of rows, or `count` rows, from row `first` on, by a group of panels,
+        from `panel` on, into the result rows from `result` on."""
+        known = count is None
+        tiles = self._even_tiles() if known else falling_tiles(self, count, self.shape.mr)
+        self._blocks(panel, _Lines(first, tiles, result))
 
     def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""

@@ -1,0 +1,274 @@
+"""A depthwise convolution fused with the steps around it, by a sliding window of image rows.
+
+A workgroup computes adjacent rows of the result, of one image or of several, some at a time: the
+first step computes the image rows that none of the rows before has read; the convolution and the
+last matmul follow. The image rows are in a ring buffer of the workgroup (storage folding, Ragan-
+Kelley et al.: Halide, 2013), so that each is computed once but at the edges of workgroups, and
+memory does not grow with the height of images. Any size of the images may be known only at run
+time.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir
+from .direct_conv_shape import DirectConvShape
+from .direct_convolution import DirectConvEmitter
+from .emitter import Registers, VectorEmitter
+from .fused_depthwise import BlockMatmulShape, StageOperands, stage_emitter
+from .image_extents import ImageSizes, known_sizes
+from .loops import while_
+from .packed_matmul import MatmulEmitter
+from .sizes import index, product
+
+PIXELS = 48
+"""Pixels that are multiplied at a time, at least: weights are read each time."""
+ROWS = 16
+"""Rows of a workgroup, at least, if each thread has one: image rows at its edges are computed
+twice."""
+SHARES = 4
+"""Workgroups for each thread, at most."""
+
+
+@dataclass(frozen=True)
+class SlidingDepthwiseShape:
+    """The sizes of a kernel."""
+
+    depthwise: DirectConvShape
+    first: BlockMatmulShape | DirectConvShape | None
+    """The step that computes the image: a matmul or a convolution."""
+    last: BlockMatmulShape | None
+    """The matmul of the depthwise result."""
+    threads: int
+
+    @property
+    def reach(self) -> int:
+        """Image rows that one row of the result spans."""
+        return (self.depthwise.kernel[0] - 1) * self.depthwise.dilations[0] + 1
+
+    @property
+    def is_static(self) -> bool:
+        """True if no size depends on the run."""
+        return None not in (*self.depthwise.image, *self.depthwise.result)
+
+    @property
+    def flops(self) -> int | None:
+        """FLOPs of the ops; None if they depend on sizes known only at run time."""
+        convolution = self.depthwise.flops
+        if convolution is None or not self.is_static:
+            return None
+        images = self.depthwise.image[0] or 0
+        steps = ((self.first, self.depthwise.image), (self.last, self.depthwise.result))
+        for step, image in steps:
+            if isinstance(step, DirectConvShape):
+                convolution += step.flops or 0
+            elif step is not None:
+                height, width, _ = known_sizes(image)
+                convolution += 2 * images * height * width * step.k * step.columns
+        return convolution
+
+    # Workgroups
+
+    @property
+    def workgroups(self) -> int:
+        """Workgroups, if no size depends on the run."""
+        shares = self.depthwise.rows // (ROWS * self.threads)
+        return self.threads * min(max(shares, 1), SHARES)
+
+    def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
+        """Workgroups, for the sizes that depend on the run, in the order of `split_sizes`."""
+        depthwise = self.depthwise
+        _, given = self.split_sizes(dynamic)
+        sizes = ImageSizes.of(depthwise.image, depthwise.result, given)
+        rows = index(product(sizes.images, sizes.result_height))
+        shares = arith.divui(rows, index(ROWS * self.threads))
+        shares = arith.minui(arith.maxui(shares, index(1)), index(SHARES))
+        return arith.muli(shares, index(self.threads))
+
+    def split_sizes(
+        self, dynamic: Sequence[ir.Value]
+    ) -> tuple[Sequence[ir.Value], Sequence[ir.Value]]:
+        """The sizes of the first convolution, if there is one, and those of the depthwise one."""
+        if not isinstance(self.first, DirectConvShape):
+            return (), dynamic
+        count = [*self.first.image, *self.first.result].count(None)
+        return dynamic[:count], dynamic[count:]
+
+    # Memory
+
+    def scratch(self, width: int | Dim, positions: int | Dim) -> tuple[int | Dim, ...]:
+        """Elements of each intermediate of a workgroup, for images of `width` and results of
+        `positions` pixels in a row: those of `rows_at_a_time` rows, at most."""
+        channels, features = self.depthwise.image[3], self.depthwise.result[3]
+        read = self.reach * width + PIXELS * self.depthwise.strides[0]
+        return (
+            *([read * channels] if self.first is not None else []),
+            *([(positions + PIXELS) * features] if self.last is not None else []),
+        )
+
+    def rows_at_a_time(self, sizes: ImageSizes) -> ir.Value:
+        """Result rows that are computed at a time: those of `PIXELS` pixels, rounded up."""
+        longest = arith.maxui(index(sizes.width), index(sizes.result_width))
+        return arith.ceildivui(index(PIXELS), arith.maxui(longest, index(1)))
+
+
+class RingConvEmitter(DirectConvEmitter):
+    """Reads the image from a ring buffer: row i is in row i % `ring_rows` of the buffer."""
+
+    ring_rows: ir.Value
+
+    def first_row(self, origin: ir.Value, top: ir.Value) -> ir.Value:
+        """The ring's row of image row `top`, which may be above the image, so that rows inside are
+        at most one turn of the ring further."""
+        above = arith.minsi(top, self.index(0))
+        row = arith.remui(arith.subi(top, above), self.ring_rows)
+        return arith.addi(origin, arith.addi(row, above))
+
+    def row_offset(self, origin: ir.Value, first: ir.Value, tap: ir.Value) -> ir.Value:
+        """The elements between the row that kernel row 0 reads and that of `tap`."""
+        plain = super().row_offset(origin, first, tap)
+        row = arith.addi(arith.subi(first, origin), self.times(tap, self.shape.dilations[0]))
+        turns = arith.cmpi(arith.CmpIPredicate.sge, row, self.ring_rows)
+        whole = self.times(self.ring_rows, product(self.sizes.width, self.pixel_stride))
+        return arith.select(turns, arith.subi(plain, whole), plain)
+
+
+class SlidingDepthwiseEmitter(VectorEmitter):
+    """Emits the kernel, from the buffer of the image to that of the result."""
+
+    def __init__(
+        self,
+        shape: SlidingDepthwiseShape,
+        image: ir.Value,
+        steps: list[StageOperands],
+        memory: list[ir.Value],
+    ):
+        """`memory` holds the result buffer, then the scratch buffers."""
+        super().__init__(shape.depthwise.lanes)
+        self.shape = shape
+        self.first = self.last = None
+        result, *scratch = memory
+        convolution = DirectConvEmitter
+        if shape.first is not None:
+            source, image, convolution = image, scratch.pop(0), RingConvEmitter
+            self.first = stage_emitter(shape.first, source, steps.pop(0), image)
+        target = scratch.pop(0) if shape.last is not None else result
+        step = steps.pop(0)
+        self.depthwise = convolution(shape.depthwise, image, step.weights, target, step.epilogue)
+        if shape.last is not None:
+            step = steps.pop(0)
+            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
+
+    def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
+        """Emit workgroup `workgroup_id`, for the sizes that depend on the run."""
+        shape = self.shape
+        of_first, of_depthwise = shape.split_sizes(dynamic)
+        if isinstance(self.first, DirectConvEmitter):
+            self.first.bind(*of_first)
+        self.depthwise.bind(*of_depthwise)
+        self.at_a_time = shape.rows_at_a_time(self.depthwise.sizes)
+        stride = shape.depthwise.strides[0]
+        ring = self.add(self.times(self.add(self.at_a_time, -1), stride), shape.reach)
+        self.ring = _Ring(self.times(ring, workgroup_id), ring)
+        self.target = arith.muli(self.at_a_time, workgroup_id)
+        if isinstance(self.depthwise, RingConvEmitter):
+            self.depthwise.ring_rows = ring
+
+        sizes = self.depthwise.sizes
+        rows = self.index(product(sizes.images, sizes.result_height))
+        count = shape.count_workgroups(*dynamic)
+        low = arith.divui(arith.muli(workgroup_id, rows), count)
+        high = arith.divui(arith.muli(self.add(workgroup_id, 1), rows), count)
+        while_(
+            [low, self.index(0)],
+            lambda row, _: arith.cmpi(arith.CmpIPredicate.ult, row, high),
+            lambda row, done: self._rows(row, high, done),
+        )
+
+    def _rows(self, row: ir.Value, high: ir.Value, done: ir.Value) -> Registers:
+        """Emit some rows from `row` on, counted over all images, up to `high`; the image rows
+        before `done` are in the ring. Returns the row behind, and the image rows done then."""
+        sizes = self.depthwise.sizes
+        height = self.index(sizes.result_height)
+        batch, position = arith.divui(row, height), arith.remui(row, height)
+        left = arith.minui(arith.subi(high, row), arith.subi(height, position))
+        count = arith.minui(left, self.at_a_time)
+        origin = self.times(batch, sizes.height)
+        if self.first is not None:
+            begins = arith.cmpi(arith.CmpIPredicate.eq, position, self.index(0))
+            done = arith.select(begins, self.index(0), done)
+            done = self._compute(batch, position, count, done)
+            origin = self.ring.first
+        target = row if self.last is None else self.target
+        self.depthwise.rows_of(position, count, origin, target)
+        if self.last is not None:
+            pixels = self.index(sizes.result_width)
+            first, result = arith.muli(target, pixels), arith.muli(row, pixels)
+            self.last.rows(first, result, self.index(0), arith.muli(count, pixels))
+        return [arith.addi(row, count), done]
+
+    def _compute(
+        self, batch: ir.Value, position: ir.Value, count: ir.Value, done: ir.Value
+    ) -> ir.Value:
+        """Emit the image rows that `count` result rows from `position` on read, those before `done`
+        aside. Returns the image rows done then."""
+        convolution, height = self.shape.depthwise, self.index(self.depthwise.sizes.height)
+        stride, above = convolution.strides[0], convolution.low[0]
+
+        def inside(row: ir.Value) -> ir.Value:
+            return arith.minsi(arith.maxsi(row, self.index(0)), height)
+
+        top = self.add(self.times(position, stride), -above)
+        last = self.times(self.add(arith.addi(position, count), -1), stride)
+        start = arith.maxui(inside(top), done)
+        end = arith.maxui(inside(self.add(last, self.shape.reach - above)), start)
+        if isinstance(self.first, MatmulEmitter):
+            self._multiply(self.first, arith.muli(batch, height), start, end)
+        elif self.first is not None:
+            self._convolve(self.first, batch, start, end)
+        return end
+
+    def _multiply(
+        self, first: MatmulEmitter, origin: ir.Value, start: ir.Value, end: ir.Value
+    ) -> None:
+        """Emit the image rows from `start` to `end` by a matmul: those before the ring's end, then
+        those behind."""
+        width = self.index(self.depthwise.sizes.width)
+        turn = arith.subi(arith.addi(start, self.ring.rows), arith.remui(start, self.ring.rows))
+        turn = arith.minui(turn, end)
+
+        def part(number: ir.Value) -> None:
+            behind = arith.cmpi(arith.CmpIPredicate.ne, number, self.index(0))
+            low, high = arith.select(behind, turn, start), arith.select(behind, end, turn)
+            row = arith.muli(arith.addi(origin, low), width)
+            result = arith.muli(self.ring.place(low), width)
+            pixels = arith.muli(arith.subi(high, low), width)
+            first.rows(row, result, self.index(0), pixels)
+
+        self.repeat(0, 2, part)
+
+    def _convolve(
+        self, first: DirectConvEmitter, batch: ir.Value, start: ir.Value, end: ir.Value
+    ) -> None:
+        """Emit the image rows from `start` to `end` by a convolution."""
+        origin = self.times(batch, first.image_rows)
+
+        def panel(panel: ir.Value) -> None:
+            self.repeat(
+                start, end, lambda row: first.row_of(row, origin, self.ring.place(row), panel)
+            )
+
+        self.repeat(0, first.shape.panels, panel)
+
+
+@dataclass(frozen=True)
+class _Ring:
+    """Rows of a buffer that hold the latest rows of an image: `rows` of them, from `first` on."""
+
+    first: ir.Value
+    rows: ir.Value
+
+    def place(self, row: ir.Value) -> ir.Value:
+        """The row of the buffer for row `row` of the image."""
+        return arith.addi(self.first, arith.remui(row, self.rows))
