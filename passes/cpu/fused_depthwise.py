@@ -52,7 +52,8 @@ class CpuFuseDepthwise(Pass):
 
     The intermediates, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
     2018), stay in the caches. Rows at the borders of row tiles are computed twice. If nothing
-    follows the convolution, threads may share panels of channels instead, and no rows are.
+    follows the convolution, threads may share panels of channels instead, and no rows are. If rows
+    or pixels of images are not known, rows slide through a ring buffer.
     """
 
     name = "cpu-fuse-depthwise"

@@ -73,9 +73,7 @@ def _last(root: graph.GraphOp, steps: list[graph.GraphOp]) -> ir.Value:
 def _compute(
     ctx: Lowering, op: graph.FusedDepthwiseOp, epilogues: Sequence[VectorEpilogue]
 ) -> ir.Value:
-    is_sliding = op.tiling.split == "sliding"
-    shape = _sliding_shape(op, ctx.cpu) if is_sliding else _shape(op, ctx.cpu)
-    emitter_class = SlidingDepthwiseEmitter if is_sliding else FusedDepthwiseEmitter
+    shape = _sliding_shape(op, ctx.cpu) if op.tiling.split == "sliding" else _shape(op, ctx.cpu)
     roots = op.roots
     values = [roots[0].x]
     for root, epilogue in zip(roots, epilogues, strict=True):
@@ -97,7 +95,11 @@ def _compute(
             weights, *leaves = given[: 1 + len(epilogue.memory)]
             del given[: 1 + len(leaves)]
             steps.append(StageOperands(weights, apply_epilogue(epilogue, leaves)))
-        emitter = emitter_class(shape, image, steps, list(buffers[-len(results) :]))
+        memory = list(buffers[-len(results) :])
+        if isinstance(shape, SlidingDepthwiseShape):
+            emitter = SlidingDepthwiseEmitter(shape, image, steps, memory)
+        else:
+            emitter = FusedDepthwiseEmitter(shape, image, steps, memory)
         return emitter
 
     read = operands_of(ctx, values)
@@ -138,9 +140,8 @@ def _dynamic_sizes(op: graph.FusedDepthwiseOp) -> list[Dim]:
     if op.tiling.split != "sliding":
         images = graph.type_of(op.depthwise.x).shape[0]
         return [images] if isinstance(images, Dim) else []
-    first = op.roots[0]
-    before = isinstance(first, graph.DirectConvOp) and op.position > 0
-    return [*(dynamic_sizes_of(first) if before else []), *dynamic_sizes_of(op.depthwise)]
+    convolutions = [root for root in op.roots if isinstance(root, graph.DirectConvOp)]
+    return [size for each in convolutions for size in dynamic_sizes_of(each)]
 
 
 def _first(

@@ -71,6 +71,9 @@ class DirectConvEmitter(VectorEmitter):
         super().__init__(shape.lanes)
         self.shape, self.image, self.weights, self.output = shape, image, weights, output
         self.epilogue = epilogue
+        self.span: tuple[ir.Value, ir.Value] | None = None
+        """The pixels of each row that are computed, if not all: the first, and that behind the
+        last. Only for rows whose length is known at run time."""
         if None not in (*shape.image, *shape.result):
             self.bind()
 
@@ -196,7 +199,7 @@ class DirectConvEmitter(VectorEmitter):
     def _choose_tiles(self, row: _Row, panel: _Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
         beyond the image, in the widths that compute the fewest pixels twice."""
-        length = self.index(self.sizes.result_width)
+        length = self._columns()
         options = []
         for width in self.shape.widths:
             tiles = arith.ceildivui(length, self.index(width))
@@ -222,25 +225,48 @@ class DirectConvEmitter(VectorEmitter):
     def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row: those
         whose taps all fall into the image, then the others, at both ends."""
-        shape = self.shape
+        shape, low = self.shape, self.shape.low[1]
         step = pixels * shape.strides[1]
-        first = arith.minui(self.index(-(-shape.low[1] // step)), tiles)
         reach = (pixels - 1) * shape.strides[1] + (shape.kernel[1] - 1) * shape.dilations[1]
-        room = self.add(self.index(self.sizes.width), shape.low[1] - reach - 1 + step)
+        room = self.add(self.index(self.sizes.width), low - reach - 1 + step)
+        if self.span is None:
+            begin, first = self.index(0), self.index(-(-low // step))
+        else:
+            begin = self.span[0]
+            inside = arith.subi(self.index(-(-low // shape.strides[1])), begin)
+            first = arith.maxsi(arith.ceildivsi(inside, self.index(pixels)), self.index(0))
+            room = arith.subi(room, self.times(begin, shape.strides[1]))
+        first = arith.minui(first, tiles)
         last = arith.floordivsi(room, self.index(step))
-        whole = arith.divui(self.index(self.sizes.result_width), self.index(pixels))
+        whole = arith.divui(self._columns(), self.index(pixels))
         last = arith.maxsi(arith.minsi(last, whole), first)
         inner = shape.interior(pixels)
-        self.repeat(first, last, lambda at: self._tile(inner, self.times(at, pixels), row, panel))
-        end = arith.subi(self.index(self.sizes.result_width), self.index(pixels))
+
+        def place(number: ir.Value) -> ir.Value:
+            at = self.times(number, pixels)
+            return at if self.span is None else arith.addi(begin, at)
+
+        self.repeat(first, last, lambda at: self._tile(inner, place(at), row, panel))
+        end = arith.subi(self._last_column(), self.index(pixels - 1))
 
         def border(number: ir.Value) -> None:
             before = arith.cmpi(arith.CmpIPredicate.ult, number, first)
             behind = arith.addi(arith.subi(number, first), last)
-            at = self.times(arith.select(before, number, behind), pixels)
+            at = place(arith.select(before, number, behind))
             self._border_tile(pixels, arith.minsi(at, end), row, panel)
 
         self.repeat(0, arith.subi(tiles, arith.subi(last, first)), border)
+
+    def _columns(self) -> ir.Value:
+        """The pixels of a row that are computed."""
+        if self.span is None:
+            return self.index(self.sizes.result_width)
+        return arith.subi(self.span[1], self.span[0])
+
+    def _last_column(self) -> ir.Value:
+        """The last pixel of a row that is computed."""
+        end = self.index(self.sizes.result_width) if self.span is None else self.span[1]
+        return self.add(end, -1)
 
     def _tile(self, tile: RowTile, start: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit a tile that begins at pixel `start`."""
@@ -254,9 +280,9 @@ class DirectConvEmitter(VectorEmitter):
     def _border_tile(self, pixels: int, start: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
         image is zero there, and the last pixel of the row is computed instead of what follows."""
-        shape = self.shape
-        zero, last = self.index(0), self.add(self.index(self.sizes.result_width), -1)
-        places = [arith.minsi(arith.maxsi(self.add(start, i), zero), last) for i in range(pixels)]
+        shape, last = self.shape, self._last_column()
+        first = self.index(0) if self.span is None else self.span[0]
+        places = [arith.minsi(arith.maxsi(self.add(start, i), first), last) for i in range(pixels)]
         offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in places]
         lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in places]
 

@@ -20,7 +20,7 @@ from .fused_depthwise import BlockMatmulShape, StageOperands, stage_emitter
 from .image_extents import ImageSizes, known_sizes
 from .loops import while_
 from .packed_matmul import MatmulEmitter
-from .sizes import index, product
+from .sizes import Index, index, product
 
 PIXELS = 48
 """Pixels that are multiplied at a time, at least: weights are read each time."""
@@ -29,6 +29,13 @@ ROWS = 16
 twice."""
 SHARES = 4
 """Workgroups for each thread, at most."""
+FEW_ROWS = 4
+"""Rows for each thread below which threads share the pixels of rows, and not the rows."""
+MANY_PIXELS = 16
+"""Pixels for each thread from which they do."""
+
+
+_BELOW = arith.CmpIPredicate.ult
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,15 @@ class SlidingDepthwiseShape:
             return (), dynamic
         count = [*self.first.image, *self.first.result].count(None)
         return dynamic[:count], dynamic[count:]
+
+    def count_columns(self, rows: Index, pixels: Index) -> ir.Value:
+        """The parts of rows that are computed by different workgroups, for `rows` of `pixels`: one
+        for each thread, or one in all."""
+        if self.depthwise.has_known_width:
+            return index(1)
+        few = arith.cmpi(_BELOW, index(rows), index(FEW_ROWS * self.threads))
+        many = arith.cmpi(_BELOW, index(MANY_PIXELS * self.threads), index(pixels))
+        return arith.select(arith.andi(few, many), index(self.threads), index(1))
 
     # Memory
 
@@ -177,13 +193,40 @@ class SlidingDepthwiseEmitter(VectorEmitter):
 
         sizes = self.depthwise.sizes
         rows = self.index(product(sizes.images, sizes.result_height))
-        count = shape.count_workgroups(*dynamic)
-        low = arith.divui(arith.muli(workgroup_id, rows), count)
-        high = arith.divui(arith.muli(self.add(workgroup_id, 1), rows), count)
+        columns = shape.count_columns(rows, sizes.result_width)
+        shares = arith.divui(shape.count_workgroups(*dynamic), columns)
+        share, part = arith.divui(workgroup_id, columns), arith.remui(workgroup_id, columns)
+        self._set_span(part, columns)
+        low = arith.divui(arith.muli(share, rows), shares)
+        high = arith.divui(arith.muli(self.add(share, 1), rows), shares)
         while_(
             [low, self.index(0)],
-            lambda row, _: arith.cmpi(arith.CmpIPredicate.ult, row, high),
+            lambda row, _: arith.cmpi(_BELOW, row, high),
             lambda row, done: self._rows(row, high, done),
+        )
+
+    def _set_span(self, part: ir.Value, parts: ir.Value) -> None:
+        """Set the pixels of rows that are computed: `part` of `parts`."""
+        shape, sizes = self.shape.depthwise, self.depthwise.sizes
+        pixels, width = self.index(sizes.result_width), self.index(sizes.width)
+        self.whole = arith.cmpi(arith.CmpIPredicate.eq, parts, self.index(1))
+        first = arith.divui(arith.muli(part, pixels), parts)
+        behind = arith.divui(arith.muli(self.add(part, 1), pixels), parts)
+        self.span = _Span(first, behind)
+        if not shape.has_known_width:
+            self.depthwise.span = (first, behind)
+        reach = (shape.kernel[1] - 1) * shape.dilations[1] + 1
+
+        def inside(column: ir.Value) -> ir.Value:
+            return arith.minsi(arith.maxsi(column, self.index(0)), width)
+
+        left = inside(self.add(self.times(first, shape.strides[1]), -shape.low[1]))
+        last = self.times(self.add(behind, -1), shape.strides[1])
+        right = arith.maxsi(inside(self.add(last, reach - shape.low[1])), left)
+        whole = _Span(self.index(0), width)
+        self.read = _Span(
+            arith.select(self.whole, whole.first, left),
+            arith.select(self.whole, whole.behind, right),
         )
 
     def _rows(self, row: ir.Value, high: ir.Value, done: ir.Value) -> Registers:
@@ -203,10 +246,25 @@ class SlidingDepthwiseEmitter(VectorEmitter):
         target = row if self.last is None else self.target
         self.depthwise.rows_of(position, count, origin, target)
         if self.last is not None:
-            pixels = self.index(sizes.result_width)
-            first, result = arith.muli(target, pixels), arith.muli(row, pixels)
-            self.last.rows(first, result, self.index(0), arith.muli(count, pixels))
+            self._multiply_result(self.last, target, row, count)
         return [arith.addi(row, count), done]
+
+    def _multiply_result(
+        self, last: MatmulEmitter, target: ir.Value, row: ir.Value, count: ir.Value
+    ) -> None:
+        """Emit the last matmul of `count` rows from `target` on, into the rows from `row` on: at
+        once, or the computed pixels of each."""
+        width, one = self.index(self.depthwise.sizes.result_width), self.index(1)
+        pixels = arith.select(self.whole, arith.muli(count, width), self.span.pixels)
+
+        def part(number: ir.Value) -> None:
+            first, result = (
+                arith.addi(arith.muli(arith.addi(start, number), width), self.span.first)
+                for start in (target, row)
+            )
+            last.rows(first, result, self.index(0), pixels)
+
+        self.repeat(0, arith.select(self.whole, one, count), part)
 
     def _compute(
         self, batch: ir.Value, position: ir.Value, count: ir.Value, done: ir.Value
@@ -233,25 +291,29 @@ class SlidingDepthwiseEmitter(VectorEmitter):
         self, first: MatmulEmitter, origin: ir.Value, start: ir.Value, end: ir.Value
     ) -> None:
         """Emit the image rows from `start` to `end` by a matmul: those before the ring's end, then
-        those behind."""
-        width = self.index(self.depthwise.sizes.width)
+        those behind; or the pixels of each that are read."""
+        width, two = self.index(self.depthwise.sizes.width), self.index(2)
         turn = arith.subi(arith.addi(start, self.ring.rows), arith.remui(start, self.ring.rows))
         turn = arith.minui(turn, end)
 
         def part(number: ir.Value) -> None:
             behind = arith.cmpi(arith.CmpIPredicate.ne, number, self.index(0))
             low, high = arith.select(behind, turn, start), arith.select(behind, end, turn)
-            row = arith.muli(arith.addi(origin, low), width)
-            result = arith.muli(self.ring.place(low), width)
+            low = arith.select(self.whole, low, arith.addi(start, number))
             pixels = arith.muli(arith.subi(high, low), width)
+            pixels = arith.select(self.whole, pixels, self.read.pixels)
+            row = arith.addi(arith.muli(arith.addi(origin, low), width), self.read.first)
+            result = arith.addi(arith.muli(self.ring.place(low), width), self.read.first)
             first.rows(row, result, self.index(0), pixels)
 
-        self.repeat(0, 2, part)
+        self.repeat(0, arith.select(self.whole, two, arith.subi(end, start)), part)
 
     def _convolve(
         self, first: DirectConvEmitter, batch: ir.Value, start: ir.Value, end: ir.Value
     ) -> None:
         """Emit the image rows from `start` to `end` by a convolution."""
+        if not first.shape.has_known_width:
+            first.span = (self.read.first, self.read.behind)
         origin = self.times(batch, first.image_rows)
 
         def panel(panel: ir.Value) -> None:
@@ -260,6 +322,18 @@ class SlidingDepthwiseEmitter(VectorEmitter):
             )
 
         self.repeat(0, first.shape.panels, panel)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """Pixels of a row: the first, and that behind the last."""
+
+    first: ir.Value
+    behind: ir.Value
+
+    @property
+    def pixels(self) -> ir.Value:
+        return arith.subi(self.behind, self.first)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.cpu import fused_depthwise
 from graphc.passes.pipelines import graph_pipeline
-from harness.variation import order_of_calls, other_values
+from harness.variation import order_of_calls, with_shape
 
 BATCH = 6
 """Blocks in one model."""
@@ -35,6 +35,10 @@ class Block:
     window: dict
     activation: str | None
     residual: bool
+    names: tuple[str | None, ...]
+    """The names of images, rows and pixels, None for those that are known when compiling."""
+    other: tuple[int, ...]
+    """Other sizes of `x`, where they have names."""
 
 
 @st.composite
@@ -48,12 +52,18 @@ def _block(draw):
     input_channels = channels if before is None else draw(st.sampled_from((16, 24)))
     first = None if before is None else draw(arrays([channels, input_channels, before, before]))
     after = before is None or draw(st.booleans())
+    shape = [draw(sizes(1, 2)), input_channels, *extents]
+    names = [draw(st.sampled_from((None, axis))) for axis in "nhw"]
+    others = [draw(sizes(1, 5)), *(extent + draw(sizes(-4, 40)) for extent in extents)]
+    kept = [shape[0], *extents]
+    changed = [o if name else size for o, name, size in zip(others, names, kept, strict=True)]
     last = draw(arrays([draw(st.sampled_from((16, 24, 40))), channels, 1, 1])) if after else None
     return Block(
-        draw(arrays([draw(sizes(1, 2)), input_channels, *extents])),
+        draw(arrays(shape)),
         first, draw(arrays([channels, 1, kernel, kernel])), last,
         {"strides": strides, "dilations": dilations, "pads": pads, "group": channels},
-        draw(ACTIVATIONS), draw(st.booleans()),
+        draw(ACTIVATIONS), draw(st.booleans()), tuple(names),
+        (changed[0], input_channels, *changed[1:]),
     )  # fmt: skip
 
 
@@ -67,7 +77,9 @@ class _Builder:
     def add(self, block: Block) -> None:
         number = len(self.outputs)
         value = f"x{number}"
-        self.inputs[value] = self.dtype, list(block.x.shape)
+        images, rows, pixels = (f"{name}{number}" if name else None for name in block.names)
+        named = zip((images, None, rows, pixels), block.x.shape, strict=True)
+        self.inputs[value] = self.dtype, [name or size for name, size in named]
         self.feeds[value] = block.x.astype(self.dtype)
         if block.first is not None:
             pad = block.first.shape[-1] // 2
@@ -123,11 +135,13 @@ def _model(blocks: list[Block], dtype: type) -> tuple[onnx.ModelProto, dict[str,
     st.sampled_from((1 << 14, 1 << 16, 1 << 20)),
 )
 def test_row_tiles(record_property, blocks, vector_bits, threads, scratch):
-    """Against float64, in numpy, with two values of each input. Row tiles are taken wherever they
-    can be."""
+    """Against float64, in numpy, with two values of each input, of other sizes where these have
+    names. Row tiles are taken wherever they can be."""
     record_property("blocks in row tiles", len(blocks))
+    record_property("with named rows or pixels", sum(any(each.names[1:]) for each in blocks))
     random = np.random.default_rng(0)
-    everything = [blocks, [replace(each, x=other_values(each.x, random)) for each in blocks]]
+    others = [replace(each, x=with_shape(each.x, each.other, random)) for each in blocks]
+    everything = [blocks, others]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fused_depthwise, "MAX_COST", np.inf)
         patch.setattr(fused_depthwise, "SCRATCH_SHARE", scratch / CpuModel().l2_bytes)

@@ -3,7 +3,7 @@
 // RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
 // OFF-NOT: graph.fused_depthwise
-// REPORT: 2 x fuse-depthwise{{.*}}: depthwise, 
+// REPORT: 3 x fuse-depthwise{{.*}}: depthwise, 
 // REPORT-DAG: what follows a step is not the same for all pixels: beside
 // REPORT-DAG: row tiles would compute too much twice, or for too few threads: short
 
@@ -73,4 +73,19 @@ func.func @short(%x: tensor<1x4x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<1x16x64xf32>) -> tensor<1x4x28x64xf32>
   %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
   return %1 : tensor<1x4x28x64xf32>
+}
+
+// -----
+
+// Rows and pixels that are known only when the model runs slide through a ring of rows.
+// CHECK-LABEL: @named
+// CHECK-NEXT: graph.fused_depthwise
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.direct_conv
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: inner = 1 : i64, row_blocks = 2 : i64, rows = 1 : i64, split = "sliding"
+func.func @named(%x: tensor<1x?x?x16xf32, ["h", "w"]>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x?x?x16xf32, ["h", "w"]>, tensor<1x16x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x?x?x64xf32, ["h", "w"]>, tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
+  return %1 : tensor<1x?x?x64xf32, ["h", "w"]>
 }

@@ -76,17 +76,29 @@ def test_a_named_batch():
             np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
-def test_named_rows_are_declined_with_a_reason():
-    model, feeds = _residual_block("Relu")
-    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
-    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
-    pipeline = graph_pipeline("cpu", CpuModel(512), threads=2)
+@pytest.mark.parametrize("names", [("n", "h", "w"), (None, "h", None), (None, None, "w")])
+@pytest.mark.parametrize(
+    ("vector_bits", "activation", "threads", "stride"),
+    [(128, "Sigmoid", 1, 1), (256, "HardSwish", 2, 2), (512, "Relu", 2, 1)],
+)
+def test_named_sizes(vector_bits, activation, threads, stride, names):
+    """Images of any size slide through the rows of a ring; threads share the pixels of low ones."""
+    model, feeds = _residual_block(activation, stride=stride)
+    sizes = model.graph.input[0].type.tensor_type.shape.dim
+    for axis, name in zip((0, 2, 3), names, strict=True):
+        if name:
+            sizes[axis].dim_param = name
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=threads)
     with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
-        report = compiled.report.rewrites["fuse-depthwise"]
-        assert report.count == 0
-        assert any("not known at compile time" in reason for reason in report.declined)
-        (found,) = compiled.run(None, feeds)
-    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+        assert compiled.report.rewrites["fuse-depthwise"].count == 2
+        for images, height, width in ((2, 28, 17), (1, 5, 101), (3, 50, 2), (1, 1, 1), (7, 9, 40)):
+            wanted = (images, 3, height, width)
+            fixed = zip((names[0], None, *names[1:]), wanted, feeds["x"].shape, strict=True)
+            x = np.resize(feeds["x"], [new if name else old for name, new, old in fixed])
+            (expected,) = session.run(None, {"x": x})
+            (found,) = compiled.run(None, {"x": x})
+            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
 def _channels(stages, cpu, threads):
