@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 from ...dialects import graph
 from ...mlir import ir
 from ..graph_to_linalg.lowering import Fusion, fusion_of
-from ..graph_to_linalg.scratch import prepared_by
 from .liveness import LiveBuffer, Liveness, LivenessStep
 
 Key = tuple[int, int]
@@ -143,7 +142,7 @@ def _dispatches(step: LivenessStep, op: graph.GraphOp | None) -> list[LivenessSt
         first, *others = step.reads
         copies = [replace(step, reads=(other, *step.writes)) for other in others]
         return [replace(step, reads=(first,)), *copies]
-    if op is not None and step.prepares and (prepared := prepared_by(op)) and prepared.is_border:
+    if step.fills_border:
         return [replace(step, reads=()), replace(step, reads=(*step.reads, *step.writes))]
     return [step]
 

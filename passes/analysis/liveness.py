@@ -43,15 +43,15 @@ class LiveBuffer:
 @dataclass(frozen=True)
 class LivenessStep:
     """One step of a run: the position of its op in the block, the buffers it reads and writes, by
-    number, and the bytes of its scratch buffers. An op that prepares an operand has two steps, the
-    first of which `prepares`."""
+    number, and the bytes of its scratch buffers. An op that prepares an operand has two steps, of
+    which the first may have to fill a border first."""
 
     name: str
     position: int
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     scratch: int = 0
-    prepares: bool = False
+    fills_border: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,13 +220,14 @@ class _Analysis:
     def _prepare(self, op: ir.Operation, name: str, position: int, reads: set[int]) -> set[int]:
         """Add a step that prepares the operand of `op`, if it needs one; returns the buffers that
         `op` then reads."""
-        prepared = prepared_by(_view(op))
+        prepared = prepared_by(_view(op), self._cpu)
         if prepared is None or op.operands[0] not in self._numbers:
             return reads
         source, number, step = self._numbers[op.operands[0]], len(self._buffers), len(self._steps)
         self._keep([source])
         self._buffers.append(self._sizes.buffer(name, prepared.type_, step, "scratch"))
-        self._steps.append(LivenessStep(name, position, (source,), (number,), prepares=True))
+        border = prepared.is_border
+        self._steps.append(LivenessStep(name, position, (source,), (number,), fills_border=border))
         return (reads - {source} if prepared.in_place_of_x else reads) | {number}
 
     def _is_constant(self, op: ir.Operation) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, math
@@ -258,8 +259,9 @@ def _scaled(
 
 
 @prepares(graph.LayerNormOp)
-def row_sums(op: graph.LayerNormOp) -> Prepared:
+def row_sums(op: graph.LayerNormOp, cpu: CpuModel) -> Prepared:
     """The sum of each row, which the sum of squares needs."""
+    del cpu
     type_ = graph.type_of(op.x)
     sums = type_.with_shape(type_.shape[: op.attrs["axis"]])
     return Prepared(sums.with_dtype(accumulator(type_.dtype)))
@@ -375,8 +377,9 @@ def _neighbours(
 
 
 @prepares(graph.LrnOp)
-def image_with_border(op: graph.LrnOp) -> Prepared:
+def image_with_border(op: graph.LrnOp, cpu: CpuModel) -> Prepared:
     """The image with zeros before and after its channels."""
+    del cpu
     _, _, padded = _border(graph.type_of(op.x), op.attrs["axis"], op.attrs["size"])
     return Prepared(padded, is_border=True)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
 from .dispatch import VIEWS, behind_barrier
@@ -19,6 +20,7 @@ from .gpu_lowering_config import image_attribute
 from .lowering import Lowering, lowers
 from .operands import Operand, known, operand, within_reach
 from .padding import border_type, padded
+from .pooling_kernel import pool_by_kernel, reason_against_kernel
 from .reduction import accumulator
 from .scalar import apply_number_rule, convert_scalar
 from .scratch import Prepared, prepares
@@ -29,9 +31,11 @@ Combine = type[graph.GraphOp]
 
 @prepares(graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
 def image_with_border(
-    op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp,
+    op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, cpu: CpuModel
 ) -> Prepared | None:
-    """The padded image, channels last; see `padded`."""
+    """The padded image, channels last; see `padded`. None if a kernel reads what is inside."""
+    if cpu.has_vectors and reason_against_kernel(op) is None:
+        return None
     attrs, image = op.attrs, graph.type_of(op.x)
     low, high = attrs["low"], attrs["high"]
     if isinstance(op, graph.AveragePoolOp):
@@ -51,6 +55,8 @@ def _on_channels_last(
     def lower(
         ctx: Lowering, op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, x: ir.Value
     ) -> ir.Value:
+        if (y := pool_by_kernel(ctx, op)) is not None:
+            return y
         attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
         if attrs["layout"] == "channels_last":
             if isinstance(graph.graph_op(op.x.owner), graph.TransposeOp):
@@ -59,8 +65,8 @@ def _on_channels_last(
         rank = result.rank
         last = [0, *range(2, rank), 1]
         moved = result.with_shape(result.shape[axis] for axis in last)
-        y = rule(image.transposed(last), moved, attrs)
-        return y.transposed([0, rank - 1, *range(1, rank - 1)]).value
+        pooled = rule(image.transposed(last), moved, attrs)
+        return pooled.transposed([0, rank - 1, *range(1, rank - 1)]).value
 
     return lower
 

@@ -33,7 +33,7 @@ class Prepared:
 Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 _scratch: dict[str, Callable[[Any, CpuModel], Sequence[graph.TensorType]]] = {}
-_prepared: dict[str, Callable[[Any], Prepared | None]] = {}
+_prepared: dict[str, Callable[[Any, CpuModel], Prepared | None]] = {}
 
 
 def uses_scratch(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
@@ -42,8 +42,8 @@ def uses_scratch(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
 
 
 def prepares(*op_classes: type[graph.GraphOp]) -> Callable[[Rule], Rule]:
-    """Register a function that gives the tensor that `op_classes` compute before their result, or
-    None."""
+    """Register a function that gives the tensor that `op_classes` compute before their result on a
+    CPU, or None."""
     return _register(_prepared, op_classes)
 
 
@@ -53,10 +53,11 @@ def scratch_of(op: graph.GraphOp, cpu: CpuModel) -> list[graph.TensorType]:
     return [] if rule is None else list(rule(op, cpu))
 
 
-def prepared_by(op: graph.GraphOp) -> Prepared | None:
-    """The tensor that `op` computes before its result, or None; the rules must be loaded."""
+def prepared_by(op: graph.GraphOp, cpu: CpuModel) -> Prepared | None:
+    """The tensor that `op` computes before its result on `cpu`, or None; the rules must be
+    loaded."""
     rule = _prepared.get(op.OPERATION_NAME)
-    return None if rule is None else rule(op)
+    return None if rule is None else rule(op, cpu)
 
 
 def _register(rules: dict[str, Any], op_classes: Sequence[Any]) -> Callable[[Rule], Rule]:

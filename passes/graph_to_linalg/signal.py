@@ -54,8 +54,9 @@ def _run_time_table(
 
 
 @prepares(graph.DftOp)
-def run_time_table(op: graph.DftOp) -> Prepared | None:
+def run_time_table(op: graph.DftOp, cpu: CpuModel) -> Prepared | None:
     """The tables that depend on a length of the run."""
+    del cpu
     if isinstance(op.length, int):
         return None
     return Prepared(_table_type(op.length, graph.type_of(op.x).dtype))

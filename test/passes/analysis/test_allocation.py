@@ -62,7 +62,7 @@ def inverted_residual() -> onnx.ModelProto:
 
 
 def pool() -> onnx.ModelProto:
-    """A pool whose image gets a border."""
+    """A pool of an image with padding."""
     made = Nodes()
     x = made.conv("x", 32, 3, 7, 7, strides=[2, 2], pads=[3] * 4)
     x = made.add("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
@@ -155,10 +155,12 @@ def branches() -> onnx.ModelProto:
 def peaks(made: onnx.ModelProto, side_by_side: bool = True, **dims: int) -> tuple[int, int]:
     """The predicted and the actual peak allocation of a run of a model, in bytes."""
     flags = () if side_by_side else ("--iree-stream-partitioning-favor=debug",)
-    compilation = begin(made, make_options("cpu", threads=1, extra_flags=flags))
+    options = make_options("cpu", threads=1, extra_flags=flags)
+    compilation = begin(made, options)
     compilation.graph_passes()
     function = main_function(compilation.module)
-    predicted = allocation(function, liveness(function, dims), side_by_side)
+    needed = liveness(function, dims, cpu=options.target.cpu)
+    predicted = allocation(function, needed, side_by_side)
     compilation.lower()
     with load(compilation.backend(), threads=1) as compiled:
         shapes = {spec.name: [dims.get(n, n) for n in spec.shape] for spec in compiled.inputs}

@@ -1,0 +1,171 @@
+"""Pools by the kernel for channels-last images, on CPUs that kernels are written for
+(`kernels.pooling`)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.locations import node_name
+from ...mlir import arith, ir, vector
+from ..infra.query import producer, splat_of
+from ..kernels.pooling import PoolEmitter, PoolShape
+from .direct_convolution import along_axes
+from .image_extents import dynamic_sizes, known_extents
+from .kernel_calls import operands_of, run_emitter
+from .lowering import Lowering, plain_element
+
+Pool = graph.MaxPoolOp | graph.AveragePoolOp
+
+_DTYPES = {
+    graph.MaxPoolOp: tuple(map(np.dtype, ("f4", "f8", "i1", "u1", "i4"))),
+    graph.AveragePoolOp: tuple(map(np.dtype, ("f4", "f8"))),
+}
+_LEAST_LANES = 4
+"""Channels below which vectors of channels are not worth it."""
+
+
+def pool_by_kernel(ctx: Lowering, op: graph.GraphOp) -> ir.Value | None:
+    """Build a pool; None if the kernel does not compute it. The report says why."""
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors:
+        return None
+    if not isinstance(op, Pool):
+        return None
+    statistics, node = ctx.statistics("pooling-kernel"), node_name(op.operation)
+    reason = reason_against_kernel(op)
+    if reason is not None:
+        statistics.record_declined(node, reason)
+        return None
+    statistics.record_fired(node)
+    return _maximum(ctx, op) if isinstance(op, graph.MaxPoolOp) else _mean(ctx, op)
+
+
+def reason_against_kernel(op: graph.GraphOp) -> str | None:
+    """The reason why the kernel does not compute `op`, None if it does."""
+    if not isinstance(op, Pool):
+        return "it has no kernel"
+    type_ = graph.type_of(op.x)
+    if op.attrs["layout"] != "channels_last":
+        return "its image is not channels-last"
+    if type_.dtype not in _DTYPES[type(op)]:
+        return "it has no kernel for the element type"
+    if len(op.attrs["kernel"]) > 2:
+        return "it has more than two spatial axes"
+    if not isinstance(type_.shape[-1], int):
+        return "the number of channels is not known"
+    return "its channels do not fill a vector" if type_.shape[-1] < _LEAST_LANES else None
+
+
+def _maximum(ctx: Lowering, op: graph.MaxPoolOp) -> ir.Value:
+    dtype = graph.type_of(op.result).dtype
+    lowest = graph.lowest(dtype)
+    larger: Callable[..., ir.Value] = arith.maximumf
+    if dtype.kind != "f":
+        larger = arith.maxui if graph.is_unsigned(dtype) else arith.maxsi
+    image = _image(op, lowest)
+    shape = _shape(ctx, op, image)
+
+    def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+        initial = _splat(lowest, dtype, shape.lanes)
+        return PoolEmitter(shape, x, y, larger, initial, lambda found, _: found)
+
+    return _run(ctx, op, image, "max_pool", shape, make_emitter)
+
+
+def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
+    attrs, dtype = op.attrs, graph.type_of(op.result).dtype
+    is_padded = any((*attrs["low"], *attrs["high"], *attrs["extra"]))
+    image = _image(op, None if is_padded else 0)
+    counted = along_axes(attrs["high"], 0) if attrs["count_include_pad"] else None
+    shape = _shape(ctx, op, image, counted)
+    element = plain_element(dtype)
+
+    def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+        def mean(total: ir.Value, count: ir.Value | None) -> ir.Value:
+            if count is None or not is_padded:
+                return arith.mulf(total, _splat(1 / shape.taps, dtype, shape.lanes))
+            number = arith.index_castui(ir.IntegerType.get_signless(32), count)
+            share = arith.divf(arith.constant(element, 1.0), arith.uitofp(element, number))
+            return arith.mulf(total, vector.broadcast(total.type, share))
+
+        return PoolEmitter(shape, x, y, arith.addf, _splat(0, dtype, shape.lanes), mean)
+
+    return _run(ctx, op, image, f"average_pool{'_padded' * is_padded}", shape, make_emitter)
+
+
+@dataclass(frozen=True)
+class _Image:
+    """An image in memory, and the pixels before it that windows may read, along each axis."""
+
+    value: ir.Value
+    low: Sequence[int]
+
+    @property
+    def shape(self) -> graph.Shape:
+        return _as_image(graph.type_of(self.value).shape)
+
+
+def _image(op: Pool, neutral: float | None) -> _Image:
+    """The image of a pool without its padding, which the kernel does not read: that of the op, and
+    of a ``graph.pad`` with `neutral` elements before it, if these are any."""
+    low = op.attrs["low"]
+    pad = producer(op.x, graph.PadOp)
+    if pad is None or neutral is None or splat_of(pad.value) != neutral:
+        return _Image(op.x, low)
+    before = pad.attrs["low"]
+    if not all(isinstance(size, int) for size in before) or before[0] or before[-1]:
+        return _Image(op.x, low)
+    if pad.attrs["high"][0] != 0 or pad.attrs["high"][-1] != 0:
+        return _Image(op.x, low)
+    return _Image(pad.x, [a + b for a, b in zip(low, before[1:-1], strict=True)])
+
+
+def _shape(
+    ctx: Lowering, op: Pool, image: _Image, counted: tuple[int, int] | None = None
+) -> PoolShape:
+    attrs = op.attrs
+    type_, result = graph.type_of(op.x), graph.type_of(op.result)
+    return PoolShape(
+        known_extents(image.shape), known_extents(_as_image(result.shape)),
+        along_axes(attrs["kernel"], 1), along_axes(attrs["strides"], 1),
+        along_axes(attrs["dilations"], 1), along_axes(image.low, 0),
+        lanes=_lanes(ctx, type_), counted=counted,
+    )  # fmt: skip
+
+
+def _lanes(ctx: Lowering, type_: graph.TensorType) -> int:
+    """Elements of a vector: as many as registers hold, or channels fill."""
+    most = ctx.cpu.lanes * 4 // type_.dtype.itemsize
+    channels = graph.static_size(type_.shape[-1])
+    return min(most, 1 << channels.bit_length() - 1)
+
+
+def _as_image(shape: graph.Shape) -> graph.Shape:
+    """[N, H, W, C]; a sequence is an image of one row."""
+    batch, *extents, channels = shape
+    return (batch, *[1] * (2 - len(extents)), *extents, channels)
+
+
+def _run(
+    ctx: Lowering,
+    op: Pool,
+    image: _Image,
+    family: str,
+    shape: PoolShape,
+    make_emitter: Callable[..., PoolEmitter],
+) -> ir.Value:
+    result = graph.type_of(op.result)
+    sizes = dynamic_sizes(image.shape, _as_image(result.shape))
+    read = operands_of(ctx, [image.value])
+    return run_emitter(ctx, family, shape, [str(result.dtype)], read, [result], sizes, make_emitter)
+
+
+def _splat(value: float, dtype: np.dtype, lanes: int) -> ir.Value:
+    element = plain_element(dtype)
+    type_ = ir.VectorType.get([lanes], element)
+    if isinstance(element, ir.IntegerType):
+        attribute = ir.IntegerAttr.get(element, int(value))
+    else:
+        attribute = ir.FloatAttr.get(element, float(value))
+    return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, attribute))
