@@ -126,7 +126,7 @@ def _fusion_of(op: graph.GraphOp | None) -> Fusion:
     """How the backend fuses `op` with its neighbours."""
     if _is_elementwise(op):
         return Fusion.PRODUCER | Fusion.CONSUMER
-    return Fusion.NONE if op is None else fusion_of(type(op))
+    return Fusion.NONE if op is None else fusion_of(op)
 
 
 def _is_elementwise(op: graph.GraphOp | None) -> bool:

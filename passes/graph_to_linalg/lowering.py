@@ -49,11 +49,14 @@ class Fusion(Flag):
     """It is a loop over its result, into which the backend fuses producers."""
 
 
-_fusion: dict[str, Fusion] = {}
+_fusion: dict[str, Fusion | Callable[[Any], Fusion]] = {}
 
 
-def lowers(*op_classes: type[graph.GraphOp], fuses: Fusion = Fusion.NONE) -> Callable[[Rule], Rule]:
-    """Register the decorated function as the lowering rule of `op_classes`."""
+def lowers(
+    *op_classes: type[graph.GraphOp], fuses: Fusion | Callable[[Any], Fusion] = Fusion.NONE
+) -> Callable[[Rule], Rule]:
+    """Register the decorated function as the lowering rule of `op_classes`. `fuses` may depend on
+    the op."""
 
     def register(rule: Rule) -> Rule:
         for op_class in op_classes:
@@ -64,9 +67,10 @@ def lowers(*op_classes: type[graph.GraphOp], fuses: Fusion = Fusion.NONE) -> Cal
     return register
 
 
-def fusion_of(op_class: type[graph.GraphOp]) -> Fusion:
-    """How the backend fuses what the rule of `op_class` builds; the rules must be loaded."""
-    return _fusion.get(op_class.OPERATION_NAME, Fusion.NONE)
+def fusion_of(op: graph.GraphOp) -> Fusion:
+    """How the backend fuses what the rule of `op` builds; the rules must be loaded."""
+    found = _fusion.get(op.OPERATION_NAME, Fusion.NONE)
+    return found if isinstance(found, Fusion) else found(op)
 
 
 def find_rule(op_name: str) -> Rule | None:

@@ -11,6 +11,7 @@ from .dispatch import VIEWS, behind_barrier, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
+from .transpose_kernel import is_for_kernel, transpose_by_kernel
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
 
@@ -69,8 +70,14 @@ def _expand(
     return tensor.expand_shape(plain_type(target), x, groups, sizes, static)
 
 
-@lowers(graph.TransposeOp, fuses=Fusion.PRODUCER | Fusion.CONSUMER)
+def _fusion_of_transpose(op: graph.TransposeOp) -> Fusion:
+    return Fusion.NONE if is_for_kernel(op) else Fusion.PRODUCER | Fusion.CONSUMER
+
+
+@lowers(graph.TransposeOp, fuses=_fusion_of_transpose)
 def transpose(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value:
+    if (y := transpose_by_kernel(ctx, op, x)) is not None:
+        return y
     return transpose_tensor(ctx, x, graph.type_of(op.x), op.attrs["perm"])
 
 

@@ -1,0 +1,97 @@
+"""Calls of the kernel that transposes tensors of named sizes, on CPUs that kernels are written for
+(`kernels.transpose`). IREE's code for them moves element by element."""
+
+from collections.abc import Sequence
+
+from ...dialects import graph, iree
+from ...dialects.locations import node_name
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir
+from ..kernels.transpose import (
+    BYTES,
+    WORKGROUPS_PER_THREAD,
+    Size,
+    TransposeEmitter,
+    TransposeShape,
+    merged_axes,
+)
+from .kernel_calls import define, flat_of
+from .lowering import Lowering, plain_type
+
+_FEW_ROWS = 8
+
+
+def transpose_by_kernel(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value | None:
+    """Transpose the lowered operand `x` of `op`; None if the kernel does not."""
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or not is_for_kernel(op):
+        return None
+    ctx.statistics("transpose-kernel").record_fired(node_name(op.operation))
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    sizes, perm = merged_axes(source.shape, op.attrs["perm"])
+    most = min(ctx.cpu.lanes, 16)
+    lanes = most if source.dtype.itemsize == 4 else max(16 // source.dtype.itemsize, 4)
+    shape = TransposeShape(tuple(sizes), tuple(perm), source.dtype.itemsize, lanes)
+    return _run(ctx, shape, x, source, result)
+
+
+def is_for_kernel(op: graph.TransposeOp) -> bool:
+    """Return whether the kernel transposes the operand of `op`: elements of whole bytes move, some
+    size has a name, and the reader does not read the operand in place."""
+    type_ = graph.type_of(op.x)
+    if type_.is_static or 0 in type_.shape or graph.bit_width(type_.dtype) % 8:
+        return False
+    if type_.dtype.itemsize > 8:
+        return False
+    _, perm = merged_axes(type_.shape, op.attrs["perm"])
+    return perm != sorted(perm) and not _is_read_in_place(op)
+
+
+def _is_read_in_place(op: graph.TransposeOp) -> bool:
+    """Return whether a product by few rows reads the operand of `op`, which a copy would not
+    make faster."""
+    for use in op.result.uses:
+        user = graph.graph_op(use.owner)
+        if isinstance(user, graph.MatmulOp) and use.operand_number == 1:
+            rows = graph.element_count(graph.type_of(user.a).shape[:-1])
+            if isinstance(rows, int) and rows < _FEW_ROWS:
+                return True
+            if graph.type_of(user.a).shape[-2] == 1:
+                return True
+    return False
+
+
+def _run(
+    ctx: Lowering,
+    shape: TransposeShape,
+    x: ir.Value,
+    source: graph.TensorType,
+    result: graph.TensorType,
+) -> ir.Value:
+    names = list(dict.fromkeys(size for size in shape.sizes if isinstance(size, Dim)))
+    merged: Sequence[Size] = shape.sizes
+    types = [source.with_shape(merged), source.with_shape([merged[axis] for axis in shape.perm])]
+    memory = [flat_of(type_, names) for type_ in types]
+
+    def kernel(workgroup_id: ir.Value, count: ir.Value, *arguments: ir.Value) -> None:
+        known = dict(zip(names, arguments, strict=False))
+
+        def value(size: Size) -> ir.Value:
+            return known[size] if isinstance(size, Dim) else _index(size)
+
+        buffers = arguments[len(names) :]
+        TransposeEmitter(shape, value, *buffers).workgroup(workgroup_id, count)
+
+    anonymous = [names.index(n) - len(names) if isinstance(n, Dim) else n for n in shape.sizes]
+    key = (shape.perm, shape.lanes, str(source.dtype), *anonymous, *memory)
+    moved = arith.muli(ctx.index(shape.elements), _index(shape.itemsize))
+    wanted = arith.maxui(arith.divui(moved, _index(BYTES)), _index(1))
+    count = arith.minui(wanted, _index(WORKGROUPS_PER_THREAD * ctx.threads))
+    scalars = [count, *map(ctx.index, names)]
+    name = define(ctx, "transpose", key, memory, kernel, shape.flops, len(scalars))
+    return iree.run_kernel(
+        name, count, [x], [plain_type(result)], scalars, ctx.dynamic_sizes(result)
+    )[0]
+
+
+def _index(value: int) -> ir.Value:
+    return arith.constant(ir.IndexType.get(), value)
