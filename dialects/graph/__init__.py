@@ -29,6 +29,7 @@ from .base import (
 from .cache import *
 from .casts import *
 from .col2im import *
+from .collectives import *
 from .contraction import *
 from .control_flow import *
 from .convolution import *
@@ -87,7 +88,7 @@ from .types import (
     to_mlir,
     type_of,
 )
-from .views import View, is_movement
+from .views import View, is_movement, matching_axes
 from .window_sums import channel_sums, times_filters, window_sums
 from .winograd import *
 

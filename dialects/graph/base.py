@@ -111,9 +111,11 @@ class GraphOp(Graph.Operation):
     if TYPE_CHECKING:
         amp: ClassVar[MixedPrecision | None]
         along_axis: ClassVar[Fact | None]
+        per_rank: ClassVar[bool]
     amp = None
     along_axis = None
     is_view = False
+    per_rank = False
 
     @staticmethod
     def infer(*operands: Any, **attrs: Any) -> Any:

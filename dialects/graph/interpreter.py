@@ -6,6 +6,7 @@ outputs = evaluate_function(function, [x, mask])
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ...mlir import ir
 from ..locations import node_name
 from ..symbolic import Dim
 from .base import GraphOp, graph_op, is_several, map_group
+from .collectives import Collective, Shards, evaluate_on_ranks
 from .control_flow import IfOp, LoopOp, RegionOp, WhileOp
 from .fusion import GroupOp
 from .shapes import BindSizesOp, RequireOp
@@ -131,7 +133,7 @@ class Evaluation:
             self.sizes.update(_bound_sizes(op, operands[0]))
         attrs = {name: self.resolve(value) for name, value in op.attrs.items()}
         with np.errstate(all="ignore"):  # IEEE results, as compiled code gives them
-            given = type(op).evaluate(*operands, **attrs)
+            given = _meaning(op, operands, attrs)
         results = given if is_several(given) else (given,)
         pairs = zip(op.operation.results, results, strict=False)
         return tuple(self._typed(op, value, array) for value, array in pairs)
@@ -197,14 +199,22 @@ class Evaluation:
     def _typed(self, op: GraphOp, value: ir.Value, array: Any) -> np.ndarray:
         """`array` in the element type of `value`, after a check of its shape."""
         type_ = type_of(value)
-        array = np.asarray(array).astype(type_.dtype, copy=False)
+        array = np.asanyarray(array).astype(type_.dtype, copy=False)
         expected = self.resolve(type_.shape)
-        if array.shape != expected:
+        shape = array.shape[1:] if isinstance(array, Shards) else array.shape
+        if shape != expected:
             raise VerificationError(
-                f"{op.operation.name} at '{node_name(op)}' evaluates to shape {array.shape}, "
+                f"{op.operation.name} at '{node_name(op)}' evaluates to shape {shape}, "
                 f"but its type {type_} says {expected}"
             )
         return array
+
+
+def _meaning(op: GraphOp, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+    """The results of `op`: on each rank where its operands differ between ranks."""
+    evaluate = partial(type(op).evaluate, **attrs)
+    on_ranks = None if isinstance(op, Collective) else evaluate_on_ranks(evaluate, operands)
+    return evaluate(*operands) if on_ranks is None else on_ranks
 
 
 class Recording(Evaluation):

@@ -7,7 +7,8 @@ or class attributes:
 ``along_axis``   of ops with an attribute `axis`: the result has the shape of the first operand, the
                  other axes may be in any order, and other operands vary along `axis` alone;
 ``commutative``  of binary ops: the operands may be exchanged;
-``is_view``      the result is the memory of the first operand.
+``is_view``      the result is the memory of the first operand;
+``per_rank``     the result differs between ranks though the operands do not.
 
 A test demands a statement from every op that a fact is about.
 """

@@ -97,24 +97,33 @@ class View:
 
     def _reshaped(self, shape: Shape) -> "View | None":
         """The view in another `shape`. Axes that merge must be contiguous."""
-        if 0 in self.shape:
+        groups = None if 0 in self.shape else matching_axes(self.shape, shape)
+        if groups is None:
             return None
-        old = [i for i, size in enumerate(self.shape) if size != 1]
-        new = [i for i, size in enumerate(shape) if size != 1]
         strides: list[int | Dim] = [0] * len(shape)
-        while old and new:
-            found = _group([self.shape[i] for i in old], [shape[i] for i in new])
-            if found is None:
-                return None
-            merged, split = old[: found[0]], new[: found[1]]
-            old, new = old[found[0] :], new[found[1] :]
+        for merged, split in groups:
             inner = self.strides[merged[-1]]
             expected = _row_major([self.shape[i] for i in merged], inner)
             if any(self.strides[i] != n for i, n in zip(merged, expected, strict=True)):
                 return None
             for i, n in zip(split, _row_major([shape[i] for i in split], inner), strict=True):
                 strides[i] = n
-        return None if old or new else View._of(shape, self.start, strides)
+        return View._of(shape, self.start, strides)
+
+
+def matching_axes(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:
+    """The axes of `old` and `new`, between which a reshape goes, in the smallest groups of equally
+    many elements; None if sizes that are not known would tell. Axes of size 1 are in no group."""
+    left = [i for i, size in enumerate(old) if size != 1]
+    right = [i for i, size in enumerate(new) if size != 1]
+    groups: list[tuple[list[int], list[int]]] = []
+    while left and right:
+        found = _group([old[i] for i in left], [new[i] for i in right])
+        if found is None:
+            return None
+        groups.append((left[: found[0]], right[: found[1]]))
+        left, right = left[found[0] :], right[found[1] :]
+    return None if left or right else groups
 
 
 def _row_major(shape: Sequence[int | Dim], inner: int | Dim) -> list[int | Dim]:

@@ -117,6 +117,7 @@ def _is_foldable(op: graph.GraphOp) -> bool:
     operation = op.operation
     return (
         op.pure
+        and not op.per_rank
         and not isinstance(op, graph.ConstantOp)
         and len(operation.regions) == 0
         and all(graph.type_of(result).is_static for result in operation.results)
