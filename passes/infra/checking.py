@@ -126,6 +126,8 @@ def _built(values: Iterable[ir.Value], pending: ir.Location) -> Iterator[Any]:
 
 
 def _compare(rewrite: Rewrite, node: str, before: np.ndarray, after: np.ndarray) -> None:
+    if rewrite.rank is not None and isinstance(before, graph.Shards):
+        before = before.on(rewrite.rank)
     bound = bound_of(before) if rewrite.bound is None else rewrite.bound
     difference = relative_difference(before, after)
     if difference > bound:
@@ -145,6 +147,8 @@ def relative_difference(before: np.ndarray, after: np.ndarray) -> float:
     """The largest difference over the largest value; infinite where one is no number."""
     if before.size == 0 or np.array_equal(before, after):
         return 0.0
+    if before.shape != after.shape:  # the parts of several ranks, and a whole
+        return float("inf")
     kind = np.complex128 if np.iscomplexobj(before) else np.float64
     old, new = before.astype(kind), after.astype(kind)
     finite = np.isfinite(old)

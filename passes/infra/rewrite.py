@@ -54,6 +54,8 @@ class Rewrite(ABC):
     bound: float | None = None
     """The error bound of the result, relative to its largest value, when rewrites are checked; None
     allows for another order of sums (see `passes.infra.checking.BOUNDS`)."""
+    rank: int | None = None
+    """The rank whose part of a value the result is, where ranks have different ones."""
 
     @abstractmethod
     def pattern(self, op: Any) -> dict[str, Any] | None:

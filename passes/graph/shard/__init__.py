@@ -1,0 +1,1 @@
+"""Tensor parallelism: programs whose weights are divided among ranks."""
