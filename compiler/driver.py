@@ -237,10 +237,11 @@ def to_module(model: Any, options: Options) -> tuple[bytes, Report]:
         if not options.host:
             raise
         return _compile_in_parts(model, options)
-    return _finish(compilation), compilation.report
+    return finish(compilation), compilation.report
 
 
-def _finish(compilation: Compilation) -> bytes:
+def finish(compilation: Compilation) -> bytes:
+    """The contents of a ``.vmfb``."""
     compilation.graph_passes()
     compilation.lower()
     return compilation.backend()
@@ -248,19 +249,19 @@ def _finish(compilation: Compilation) -> bytes:
 
 def _compile_in_parts(model: Any, options: Options) -> tuple[bytes, Report]:
     report = Report(title=model_name(model))
-    metadata, contents = _make_parts(model, options, report, _finish)
+    metadata, contents = _make_parts(model, options, report, finish)
     return write_hybrid(metadata, report.parts, contents), report
 
 
 def interpret(model: Any, options: Options) -> CompiledModel:
     """`model` as imported, or after a pipeline, interpreted in numpy."""
     try:
-        return _interpreted(begin(model, options))
+        return interpreted(begin(model, options))
     except UnsupportedModelError:
         if not options.host:
             raise
     report = Report(title=model_name(model))
-    metadata, made = _make_parts(model, options, report, _interpreted)
+    metadata, made = _make_parts(model, options, report, interpreted)
     runnables = [
         NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
         for each in made
@@ -268,7 +269,8 @@ def interpret(model: Any, options: Options) -> CompiledModel:
     return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
 
 
-def _interpreted(compilation: Compilation) -> CompiledModel:
+def interpreted(compilation: Compilation) -> CompiledModel:
+    """The program after the graph pipeline, interpreted in numpy."""
     compilation.graph_passes()
     module, name = compilation.module, compilation.name
     session = InterpretedSession(name, module, main_function(module))

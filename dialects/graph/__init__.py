@@ -22,6 +22,7 @@ from .base import (
     create,
     evaluate_op,
     graph_op,
+    is_several,
     map_group,
     op_classes_of,
     tuple_builder,

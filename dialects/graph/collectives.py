@@ -68,7 +68,7 @@ class Collective(GraphOp):
     amp = MixedPrecision.KEEP
 
 
-def sum_in_rank_order(parts: Sequence[np.ndarray]) -> np.ndarray:
+def sum_in_rank_order(parts: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """The sum of the arrays of all ranks: the same bits wherever it is computed.
 
     Floats of 16 bits are summed in f32 and rounded once.
@@ -190,7 +190,9 @@ def part_of_rank(
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis)
 
 
-def join_parts(parts: Sequence[np.ndarray], axis: int, sections: Sequence[int]) -> np.ndarray:
+def join_parts(
+    parts: Sequence[np.ndarray] | np.ndarray, axis: int, sections: Sequence[int]
+) -> np.ndarray:
     """The array of which each rank has its part."""
     ends = np.cumsum([size // len(parts) for size in sections])[:-1]
     divided = [np.split(part, ends, axis) for part in parts]

@@ -52,6 +52,8 @@ class FoldConstants(Pass):
     """True if constants that are dequantized by blocks stay so, for kernels that widen them."""
     min_bits: int = 8
     """Minimum bits of constants whose dequantized values may take more memory."""
+    max_result_bytes: int | None = None
+    """Maximum size of what is computed; None: any. Weights that are mapped from a file stay so."""
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics(REWRITE)
@@ -95,6 +97,8 @@ class FoldConstants(Pass):
         size = sum(map(_bytes, op.operation.results))
         if isinstance(op, graph.ExpandOp) and size > BROADCAST_BYTES:
             return "broadcasting is cheaper than reading the result"
+        if self.max_result_bytes is not None and size > self.max_result_bytes:
+            return f"the result would take {size:,} bytes"
         constants = {value for value in op.operation.operands if _is_constant(value)}
         growth = size - sum(_freed_bytes(op, value) for value in constants)
         if growth > self.max_bytes:

@@ -1,0 +1,200 @@
+"""Models divided among ranks: one program for all, and what each rank compiles of it."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..dialects import graph
+from ..errors import UsageError
+from ..frontend.onnx import import_onnx
+from ..mlir import ir
+from ..passes.infra.pipeline import run_pipeline
+from ..passes.infra.report import Report
+from ..runtime import CompiledModel, load
+from ..runtime.execution.hybrid import HybridSession, PartSpec, Runnable
+from ..runtime.metadata import model_name
+from ..runtime.model import NativePart
+from .driver import Compilation, describe, finish, interpreted, main_function
+from .options import Options
+from .segments import CollectiveStep, Segment, segment_program
+
+FOLDED_BYTES = 1 << 16
+"""Maximum size of what is folded before the weights are divided: a rank does not hold all of them
+in memory."""
+
+_BEFORE = (
+    "canonicalize",  # as in the pipelines of targets: what is divided are composites
+    "cse",
+    "graph-refine-shapes",
+    f"graph-fold-constants{{keep-quantized=true keep-blocks=true max-result-bytes={FOLDED_BYTES}}}",
+    "graph-simplify",
+    "graph-recognize",
+    "canonicalize",
+    "cse",
+)
+_AFTER = ("canonicalize", "cse")  # parts that several blocks take are one
+ONE_SHOT_BYTES = 1 << 16
+"""Maximum size of values that each rank sums as a whole; parts of larger ones are summed by one
+rank each, and sent to the others then (one-shot and two-shot all-reduce of TensorRT-LLM)."""
+
+
+class Communicator(Protocol):
+    """The ranks of a group; all of them make the same calls in the same order."""
+
+    @property
+    def rank(self) -> int:
+        """The number of this rank."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        ...
+
+    def all_gather(self, x: np.ndarray) -> np.ndarray:
+        """`x` of all ranks, along a new first axis."""
+        ...
+
+    def all_to_all(self, x: np.ndarray) -> np.ndarray:
+        """Row ``x[rank]`` of all ranks, along the first axis."""
+        ...
+
+
+@dataclass(frozen=True)
+class ShardedModel:
+    """A model whose weights are divided among ranks: one program, which all ranks run."""
+
+    module: ir.Module
+    name: str
+    ranks: int
+    report: Report
+    options: Options
+
+    def interpret(self) -> CompiledModel:
+        """All ranks in this process, in numpy."""
+        options = replace(self.options, pipeline="")
+        return interpreted(Compilation(self._copy(), self.name, options, self.report))
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the constants of one rank."""
+        with self.module.context:
+            operations = main_function(self.module).entry_block.operations
+            return sum(_bytes_on_rank(op) for op in operations)
+
+    def compile(self, communicator: Communicator) -> CompiledModel:
+        """The model of one rank, which calls the others at collectives.
+
+        Only the rank's own part of the weights is copied and compiled. Raises `UsageError` for
+        another number of ranks, and as `graphc.compile` does.
+        """
+        if communicator.size != self.ranks:
+            raise UsageError(
+                f"the model is divided among {self.ranks} ranks, not {communicator.size}"
+            )
+        module = self._copy()
+        run_pipeline(module, f"graph-specialize-rank{{rank={communicator.rank}}},canonicalize,cse")
+        return _compiled(module, self, communicator)
+
+    def _copy(self) -> Any:
+        with self.module.context:
+            return self.module.operation.clone(ip=False)
+
+
+def shard(
+    model: Any, ranks: int, *, axis: str = "tensor", gather_bytes: int = 1 << 20, **options: Any
+) -> ShardedModel:
+    """Divide the weights of `model`, as `graphc.compile` takes it, among `ranks`.
+
+    `axis` names the ranks in the program; weights of `gather_bytes` at least are divided even where
+    the results have to be gathered. `options` are those of `graphc.compile`; with
+    ``check_rewrites`` the program is compared with the undivided one. Raises as that does.
+    """
+    if ranks < 1:
+        raise UsageError(f"ranks must be positive, not {ranks}")
+    chosen = Options.of(options.pop("target", "cpu"), **options)
+    if chosen.donate:
+        raise UsageError("inputs of a model that is divided among ranks cannot be donated")
+    start = time.perf_counter()
+    module = import_onnx(
+        model, dims=chosen.dims, outputs=chosen.outputs, assume=chosen.assume,
+        overridden=chosen.overridden, independent_dims=chosen.independent_dims,
+    )  # fmt: skip
+    report = Report(title=model_name(model))
+    report.record_stage("import", time.perf_counter() - start)
+    division = f"graph-shard{{ranks={ranks} axis={axis} gather-bytes={gather_bytes}}}"
+    run_pipeline(
+        module, ",".join((*_BEFORE, division, *_AFTER)), report=report,
+        check_rewrites=chosen.check_rewrites,
+    )  # fmt: skip
+    return ShardedModel(module, report.title, ranks, report, chosen)
+
+
+def _bytes_on_rank(operation: Any) -> int:
+    """Bytes of what a rank has of a constant; 0 for other ops."""
+    op = graph.graph_op(operation)
+    if not isinstance(op, graph.ConstantOp):
+        return 0
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    parts = [user.result for user in users if isinstance(user, graph.AllSliceOp)]
+    held = parts if len(parts) == len(users) else [*parts, op.result]
+    return sum(graph.known_bytes(graph.type_of(value)) for value in held)
+
+
+def _compiled(module: ir.Module, sharded: ShardedModel, comm: Communicator) -> CompiledModel:
+    """The program `module` of one rank, in parts between which the ranks exchange values."""
+    options = replace(sharded.options, dims={})
+    metadata = describe(module, sharded.name, options)
+    program = segment_program(module)
+    parts: list[tuple[PartSpec, Runnable]] = []
+    for number, step in enumerate(program.steps):
+        if isinstance(step, Segment):
+            name = f"{sharded.name}.rank{comm.rank}.segment{number}"
+            spec = PartSpec(True, step.nodes, step.inputs, step.outputs)
+            compilation = Compilation(step.module, name, options)
+            parts.append((spec, NativePart(_ready(compilation))))
+        else:
+            reason = f"{step.kind.OPERATION_NAME} of {sharded.ranks} ranks"
+            spec = PartSpec(False, (step.node,), (step.input,), (step.output,), {step.node: reason})
+            parts.append((spec, CollectivePart(step, comm)))
+    session = HybridSession(sharded.name, parts, program.inputs, program.outputs)
+    report = replace(sharded.report, parts=[spec for spec, _ in parts])
+    return CompiledModel(session, metadata, None, report)
+
+
+def _ready(compilation: Compilation) -> CompiledModel:
+    if not compilation.options.target.is_compiled:
+        return interpreted(compilation)
+    return load(finish(compilation), threads=compilation.options.threads)
+
+
+class CollectivePart:
+    """A collective, between compiled segments."""
+
+    def __init__(self, step: CollectiveStep, communicator: Communicator):
+        self._step, self._communicator = step, communicator
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The result by name, the same bits on all ranks."""
+        x, step = feeds[self._step.input], self._step
+        if issubclass(step.kind, graph.AllReduceOp):
+            return {step.output: all_reduce(x, self._communicator)}
+        parts = self._communicator.all_gather(x)
+        return {step.output: graph.join_parts(parts, step.attrs["axis"], step.attrs["sections"])}
+
+    def close(self) -> None:
+        """Nothing: the ranks outlive their models."""
+
+
+def all_reduce(x: np.ndarray, communicator: Communicator) -> np.ndarray:
+    """The sum of `x` of all ranks in their order: the same bits on all of them."""
+    ranks = communicator.size
+    if ranks <= 2 or x.nbytes <= ONE_SHOT_BYTES:
+        return graph.sum_in_rank_order(communicator.all_gather(x))
+    rows = np.zeros((ranks, -(-x.size // ranks)), x.dtype)
+    rows.reshape(-1)[: x.size] = x.reshape(-1)
+    mine = graph.sum_in_rank_order(communicator.all_to_all(rows))
+    return communicator.all_gather(mine).reshape(-1)[: x.size].reshape(x.shape)
