@@ -146,22 +146,28 @@ class _Cutter:
         used = dict.fromkeys(v for op in level.ops for v in outer_uses(op) if v not in made)
         names = {name for op in level.ops for name in _sizes_in(op)}
         names |= {name for value in used for name in _size_names(value)}
-        level.arguments = [*used, *self._carriers_for(names, {*used, *made}, number)]
+        names -= {name for value in used for name in _plain_sizes(value)}
+        names -= {name for op in level.ops for name in _bound_names(op)}
+        level.arguments = [*used, *self._carriers_of(names, number)]
 
-    def _carriers_for(self, names: set[str], at_hand: set[ir.Value], number: int) -> list[ir.Value]:
-        """Values that have the sizes `names` that no value `at_hand` has."""
-        known = {name for value in at_hand for name in _plain_sizes(value)}
+    def _carriers_of(self, names: set[str], number: int) -> list[ir.Value]:
+        """Values of earlier levels that have the sizes `names`."""
         found: list[ir.Value] = []
-        for name in sorted(names - known):
+        for name in sorted(names & self._level_of_size.keys()):
             carrier = self._carriers.get(name)
-            if carrier is None and self._level_of_size.get(name, number) < number:
+            if carrier is None or not self._is_known_at(carrier, number):
                 raise UsageError(
                     f"size '{name}' is computed before a collective and used behind it, "
                     "where no value has it"
                 )
-            if carrier is not None and carrier not in (*at_hand, *found):
+            if carrier not in found:
                 found.append(carrier)
         return found
+
+    def _is_known_at(self, value: ir.Value, number: int) -> bool:
+        """Return whether a segment can take `value` as an argument."""
+        is_gathered = isinstance(graph.graph_op(value.owner), graph.Collective)
+        return self._level_of[value] < number + (is_gathered or value not in self._producer)
 
     def _steps(self, number: int) -> Iterator[Segment | CollectiveStep]:
         level = self._levels[number]
@@ -198,6 +204,14 @@ class _Cutter:
             fresh = (f"value.{number}" for number in self._numbers)
             self._names[value] = next(name for name in fresh if name not in self._inputs)
         return self._names[value]
+
+
+def _bound_names(operation: Any) -> tuple[str, ...]:
+    """The names of sizes that an op binds."""
+    op = graph.graph_op(operation)
+    if isinstance(op, graph.RegionOp):
+        return tuple(op.own_names)
+    return op.names if isinstance(op, graph.BindSizesOp) else ()
 
 
 def _is_free(op: graph.GraphOp | None) -> bool:

@@ -20,7 +20,7 @@ def run_on_ranks(
     ``MPI.COMM_WORLD`` of mpi4py. An error in a rank is printed and ends the processes of all ranks
     (``MPI_Abort``), as the others would wait for it for ever.
     """
-    comm = _world() if comm is None else comm
+    comm = world("a pipeline of ranks") if comm is None else comm
     rank, last = comm.Get_rank(), len(stages) - 1
     if comm.Get_size() != len(stages):
         raise ClusterError(f"{len(stages)} stages need as many ranks, not {comm.Get_size()}")
@@ -53,9 +53,10 @@ def _received(comm: Any, source: int) -> Iterator[Values]:
         yield values
 
 
-def _world() -> Any:
+def world(purpose: str) -> Any:
+    """All ranks of MPI. Raises `MissingPackageError`, which names the `purpose`."""
     try:
         from mpi4py import MPI  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise MissingPackageError("a pipeline of ranks", "mpi4py", "mpi") from error
+        raise MissingPackageError(purpose, "mpi4py", "mpi") from error
     return MPI.COMM_WORLD

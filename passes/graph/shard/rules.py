@@ -153,6 +153,12 @@ def _reduction(op: Any, sharding: Sharding, mesh: Mesh) -> LocalForm:
     return LocalForm([sharding.on(axis)])
 
 
+@_rule(graph.Cumulative)
+def _cumulative(op: Any, sharding: Sharding, mesh: Mesh) -> LocalForm:
+    del mesh
+    return _along_axis(op, sharding)
+
+
 @_rule(graph.GatherOp)
 def _gather(op: graph.GatherOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     """Parts of rows, of the rows that are gathered."""
