@@ -176,9 +176,9 @@ cache: $(STAMP)  ## Kill compilations that share a cache, at any moment
 
 # Python does not look for packages in the current folder, where `distributed` is not Dask's.
 distributed: export PYTHONSAFEPATH := 1
-distributed: $(STAMP)  ## Map data sets on local clusters of Ray and Dask whose workers are killed; run pipelines
+distributed: $(STAMP)  ## Map data sets on local clusters of Ray and Dask whose workers are killed; run pipelines and divided models
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,ray,dask,mpi]' mpich
-	$(call LONG_TESTS,"data sets mapped by processes$(COMMA) Ray and Dask whose workers are killed",test/distributed)
+	$(call LONG_TESTS,"data sets mapped by processes$(COMMA) Ray and Dask whose workers are killed$(COMMA) models divided among ranks",test/distributed test/long/shard_ranks.py)
 
 digests: $(STAMP)  ## Digest what the models in test/weightless/ are lowered to, to compare after a refactoring (FLAGS="--compare FILE")
 	@$(BIN)/python test/lowering_digests.py -o build/digests.json $(FLAGS)

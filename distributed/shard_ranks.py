@@ -1,6 +1,7 @@
 """Tensor parallelism: ranks of MPI that run a model together, each with its part of the weights."""
 
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
@@ -13,6 +14,8 @@ from .pipeline_ranks import world
 
 T = TypeVar("T")
 Feeds = Mapping[str, Any]
+SECONDS_BETWEEN_RANKS = 0.2
+"""The time that MPI has to end the other ranks."""
 
 
 def run_on_ranks(
@@ -76,6 +79,9 @@ def _or_abort(comm: Any, action: Callable[[], T]) -> T:
     try:
         return action()
     except Exception as error:
+        # Values are the same on all ranks, and so are errors that these cause: the first rank ends
+        # the others before they say the same.
+        time.sleep(SECONDS_BETWEEN_RANKS * comm.Get_rank())
         _abort(comm, error)
 
 
