@@ -57,7 +57,7 @@ def segment_program(module: ir.Module) -> SegmentedProgram:
 
 @dataclass
 class _Level:
-    """What can be computed after as many collectives in a row."""
+    """The ops behind as many collectives in a row, and the collectives that follow."""
 
     ops: list[Any] = field(default_factory=list[Any])
     collectives: list[graph.Collective] = field(default_factory=list[graph.Collective])
@@ -184,7 +184,7 @@ class _Cutter:
             yield CollectiveStep(type(op), op.attrs, self._name(x), self._name(y), node_name(op))
 
     def _results(self, number: int) -> list[ir.Value]:
-        """What a segment computes that others need; a condition that it checks if nothing else."""
+        """The values of a segment that others need; if none, a condition that it checks."""
         level = self._levels[number]
         needed = dict.fromkeys(v for each in self._levels[number + 1 :] for v in each.arguments)
         needed |= dict.fromkeys(

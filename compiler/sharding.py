@@ -15,6 +15,8 @@ from ..passes.infra.pipeline import run_pipeline
 from ..passes.infra.report import Report
 from ..runtime import CompiledModel, load
 from ..runtime.execution.hybrid import HybridSession, PartSpec, Runnable
+from ..runtime.files.output_file import write_atomically
+from ..runtime.iree_compile.temporary_folder import temporary_folder
 from ..runtime.metadata import model_name
 from ..runtime.model import NativePart
 from .driver import Compilation, describe, finish, interpreted, main_function
@@ -168,7 +170,10 @@ def _compiled(module: ir.Module, sharded: ShardedModel, comm: Communicator) -> C
 def _ready(compilation: Compilation) -> CompiledModel:
     if not compilation.options.target.is_compiled:
         return interpreted(compilation)
-    return load(finish(compilation), threads=compilation.options.threads)
+    with temporary_folder() as folder:  # what is mapped need not be in memory
+        path = folder / "segment.vmfb"
+        write_atomically(path, finish(compilation))
+        return load(path, threads=compilation.options.threads)
 
 
 class CollectivePart:

@@ -115,6 +115,11 @@ FLOORS = {
             "compiler/options",
         ),
     ),
+    "compiler/segments": ("errors", "mlir", "dialects", "compiler/model_signature"),
+    "compiler/sharding": (
+        *("errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler/driver"),
+        *("compiler/model_signature", "compiler/options", "compiler/segments"),
+    ),
     "compiler/explain": (
         "errors",
         "passes",

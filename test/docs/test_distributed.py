@@ -60,6 +60,26 @@ def test_the_example_of_pipelines(folder):
     assert said.stdout == "(4, 10)\n" * 10
 
 
+def test_the_example_of_a_divided_model(folder, capsys):
+    (folder / "example.py").write_text(block("python shard"))
+    found = runpy.run_path("example.py")
+    said = capsys.readouterr().out
+    assert "row-parallel" in said or "gather-columns" in said
+    assert "bytes for each rank" in said
+    assert found["logits"].shape == (4, 10)
+
+
+def test_the_example_of_ranks(folder):
+    pytest.importorskip("mpi4py")
+    launcher = shutil.which("mpiexec", path=Path(sys.executable).parent) or shutil.which("mpiexec")
+    if launcher is None:
+        pytest.skip("there is no mpiexec")
+    (folder / "example.py").write_text(block("python ranks"))
+    command = [launcher, "-n", "2", sys.executable, "-m", "mpi4py", "example.py"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder)
+    assert said.stdout.count("(4, 10)") == 20, said.stdout  # lines of two ranks may mix
+
+
 def test_the_commands_have_flags_that_exist():
     known = gc_map._parser().format_help()
     commands = re.findall(r"^    gc-map (.*)$", PAGE, re.MULTILINE)

@@ -26,7 +26,7 @@ Matmul = graph.MatmulOp | graph.EinsumOp
 
 
 @dataclass
-class Part:
+class LocalValue:
     """The part of `value` that a rank has."""
 
     value: ir.Value
@@ -39,12 +39,12 @@ class Part:
 
 
 @dataclass
-class Block:
+class ParallelBlock:
     """The parts that a rank computes, operands before users."""
 
     mesh: Mesh
-    parts: dict[tuple[ir.Value, Sharding], Part] = field(
-        default_factory=dict[tuple[ir.Value, Sharding], Part]
+    parts: dict[tuple[ir.Value, Sharding], LocalValue] = field(
+        default_factory=dict[tuple[ir.Value, Sharding], LocalValue]
     )
 
     def plan(self, value: ir.Value, sharding: Sharding) -> None:
@@ -115,19 +115,19 @@ class Block:
         """The sections of the parts that the program takes of the constants already."""
         return {each.sections for value, _ in self.constants() for each in _slices(value)}
 
-    def _part(self, value: ir.Value, sharding: Sharding) -> Part:
+    def _part(self, value: ir.Value, sharding: Sharding) -> LocalValue:
         op: Any = graph.graph_op(value.owner)
         if op is None:
-            return Part(value, sharding, reason="it is an input")
+            return LocalValue(value, sharding, reason="it is an input")
         if isinstance(op, graph.ConstantOp):
-            return Part(value, sharding)
+            return LocalValue(value, sharding)
         try:
             form = local_form(op, sharding, self.mesh)
             self._require_form(op, form, sharding)
         except Decline as decline:
             reason = f"'{node_name(op)}' ({_short_name(op)}) {decline.reason}"
-            return Part(value, sharding, reason=reason)
-        return Part(value, sharding, op, form)
+            return LocalValue(value, sharding, reason=reason)
+        return LocalValue(value, sharding, op, form)
 
     def _require_form(self, op: Any, form: LocalForm, sharding: Sharding) -> None:
         """Raise `Decline` unless the op on one rank has a result of the type of its part."""
@@ -147,7 +147,9 @@ class Block:
             raise Decline(f"has an operand that cannot be divided: {problem}")
         return type_.with_shape(request.local(type_.shape, self.mesh))
 
-    def _built(self, part: Part, built: dict[tuple[ir.Value, Sharding], ir.Value]) -> ir.Value:
+    def _built(
+        self, part: LocalValue, built: dict[tuple[ir.Value, Sharding], ir.Value]
+    ) -> ir.Value:
         if part.form is None:
             return graph.all_slice(part.value, **self._attributes(part.sharding))
         return self._local(part.op, part.form, built)

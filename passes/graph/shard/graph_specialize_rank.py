@@ -20,21 +20,21 @@ class PartOfRank(Rewrite):
     root = graph.AllSliceOp
 
     def __init__(self, rank: int):
-        self.rank = rank
+        self.rank = self._rank = rank
 
     def pattern(self, op: graph.AllSliceOp):
         return {"array": constant_array(op.x)}
 
     def rewrite(self, op: graph.AllSliceOp, *, array: Any):
-        if not 0 <= self.rank < op.ranks:
-            raise PassError(f"there is no rank {self.rank} of {op.ranks}", "graph-specialize-rank")
+        if not 0 <= self._rank < op.ranks:
+            raise PassError(f"there is no rank {self._rank} of {op.ranks}", "graph-specialize-rank")
         if array is not None:
-            part = graph.part_of_rank(array, op.axis, op.sections, op.ranks, self.rank)
+            part = graph.part_of_rank(array, op.axis, op.sections, op.ranks, self._rank)
             return graph.constant(value=part)
         return graph.concat([*map(self._slicer(op), self._ranges(op))], axis=op.axis)
 
     def _ranges(self, op: graph.AllSliceOp) -> list[tuple[int, int]]:
-        return graph.ranges_of_rank(op.sections, op.ranks, self.rank)
+        return graph.ranges_of_rank(op.sections, op.ranks, self._rank)
 
     def _slicer(self, op: graph.AllSliceOp) -> Any:
         shape = graph.type_of(op.x).shape

@@ -9,7 +9,7 @@ from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import producer
 from ...infra.rewrite import Decline, Rewrite
-from .block import Block, Matmul, is_weight, weight_bytes
+from .block import Matmul, ParallelBlock, is_weight, weight_bytes
 from .rules import local_form
 from .sharding import LocalForm, Mesh, Sharding, whole_axis
 
@@ -33,14 +33,14 @@ class RowParallel(Rewrite):
         found = self.block(op)
         return None if isinstance(found, str) else {"block": found[0], "form": found[1]}
 
-    def rewrite(self, op: Matmul, *, block: Block, form: LocalForm):
+    def rewrite(self, op: Matmul, *, block: ParallelBlock, form: LocalForm):
         return block.all_reduce(block.build_op(op, form))
 
-    def block(self, op: Matmul) -> tuple[Block, LocalForm] | str:
+    def block(self, op: Matmul) -> tuple[ParallelBlock, LocalForm] | str:
         """The block before `op` and the form of `op` on one rank, or why there is none."""
         reasons: list[str] = []
         for form in _contractions(op):
-            block = Block(self.mesh)
+            block = ParallelBlock(self.mesh)
             try:
                 for value, sharding in form.parts(op):
                     block.plan(value, sharding)
@@ -71,11 +71,11 @@ class GatherColumns(Rewrite):
             None if isinstance(found, str) else dict(zip(("block", "sharding"), found, strict=True))
         )
 
-    def rewrite(self, op: Any, *, block: Block, sharding: Sharding):
+    def rewrite(self, op: Any, *, block: ParallelBlock, sharding: Sharding):
         form = local_form(op, sharding, self.mesh)
         return block.all_gather(block.build_op(op, form), sharding)
 
-    def block(self, op: Any) -> tuple[Block, Sharding] | str:
+    def block(self, op: Any) -> tuple[ParallelBlock, Sharding] | str:
         """The block of `op` and the sharding of its result, or why it is not divided."""
         try:
             columns = _columns(op)
@@ -93,11 +93,11 @@ class GatherColumns(Rewrite):
             return f"its weights of {size} bytes are less than gather-bytes"
         return block, columns
 
-    def _planned(self, op: Any, sharding: Sharding) -> Block:
+    def _planned(self, op: Any, sharding: Sharding) -> ParallelBlock:
         """The block of the weights of `op`. Raises `Decline`."""
         if problem := sharding.problem(self.mesh):
             raise Decline(problem)
-        block = Block(self.mesh)
+        block = ParallelBlock(self.mesh)
         for value, request in local_form(op, sharding, self.mesh).parts(op):
             if not is_weight(value):
                 raise Decline("its columns are not those of a weight")

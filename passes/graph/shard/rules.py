@@ -82,7 +82,7 @@ def _einsum(op: graph.EinsumOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
 
 
 def along_letter(value: ir.Value, names: str, letter: str, sharding: Sharding) -> Request:
-    """What the operand `value`, whose axes are `names`, needs if `letter` has `sharding`."""
+    """The need of the operand `value`, whose axes are `names`, if `letter` has `sharding`."""
     if names.count(letter) > 1:
         raise Decline(f"takes a diagonal of '{letter}'")
     axis = names.find(letter)

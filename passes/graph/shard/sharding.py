@@ -90,7 +90,7 @@ def whole_axis(value: ir.Value, axis: int) -> Sharding:
 
 
 def aligned(value: ir.Value, result: ir.Value, sharding: Sharding) -> Request:
-    """What an operand that broadcasts to `result` needs."""
+    """The need of an operand that broadcasts to `result`."""
     shape, rank = graph.type_of(value).shape, graph.type_of(result).rank
     axis = sharding.axis - rank + len(shape)
     return None if axis < 0 or shape[axis] == 1 else sharding.on(axis)
