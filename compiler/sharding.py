@@ -1,19 +1,24 @@
 """Models divided among ranks: one program for all, and what each rank compiles of it."""
 
+import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..dialects import graph
-from ..errors import UsageError
+from ..errors import FeedError, UsageError
 from ..frontend.onnx import import_onnx
 from ..mlir import ir
+from ..passes.graph.shard.graph_shard import Shard
+from ..passes.graph.shard.graph_specialize_rank import SpecializeRank
+from ..passes.graph.shard.local_values import argument_parts, result_parts
+from ..passes.infra import options
 from ..passes.infra.pipeline import run_pipeline
 from ..passes.infra.report import Report
-from ..runtime import CompiledModel, load
+from ..runtime import CompiledModel, ModelMetadata, load
 from ..runtime.execution.hybrid import HybridSession, PartSpec, Runnable
 from ..runtime.files.output_file import write_atomically
 from ..runtime.iree_compile.temporary_folder import temporary_folder
@@ -66,6 +71,24 @@ class Communicator(Protocol):
 
 
 @dataclass(frozen=True)
+class LocalInput:
+    """An input of which each rank has a part: the axis that is divided, and its sections."""
+
+    axis: int
+    sections: tuple[int, ...]
+    ranks: int
+
+    def part(self, name: str, x: np.ndarray, rank: int) -> np.ndarray:
+        """The part of `x` that belongs to `rank`. Raises `FeedError` for another size."""
+        if x.ndim <= self.axis or x.shape[self.axis] != sum(self.sections):
+            raise FeedError(
+                f"input '{name}' has shape {list(x.shape)}: axis {self.axis}, which is divided "
+                f"among ranks, must have {sum(self.sections)} elements"
+            )
+        return graph.part_of_rank(x, self.axis, self.sections, self.ranks, rank)
+
+
+@dataclass(frozen=True)
 class ShardedModel:
     """A model whose weights are divided among ranks: one program, which all ranks run."""
 
@@ -74,11 +97,25 @@ class ShardedModel:
     ranks: int
     report: Report
     options: Options
+    carried: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Inputs that are outputs of the call before, by name."""
+
+    @property
+    def local_inputs(self) -> Mapping[str, LocalInput]:
+        """The carried inputs of which each rank keeps its part."""
+        with self.module.context:
+            function = main_function(self.module)
+            results = {name: form for name, _, form in result_parts(function)}
+            return {
+                name: LocalInput(form["axis"], form["sections"], self.ranks)
+                for name, _, form in argument_parts(function)
+                if name in self.carried and results.get(self.carried[name]) == form
+            }
 
     def interpret(self) -> CompiledModel:
         """All ranks in this process, in numpy."""
-        options = replace(self.options, pipeline="")
-        return interpreted(Compilation(self._copy(), self.name, options, self.report))
+        whole = replace(self.options, pipeline="")
+        return interpreted(Compilation(self._copy(), self.name, whole, self.report))
 
     @property
     def weight_bytes(self) -> int:
@@ -90,15 +127,18 @@ class ShardedModel:
     def compile(self, communicator: Communicator) -> CompiledModel:
         """The model of one rank, which calls the others at collectives.
 
-        Only the rank's own part of the weights is copied and compiled. Raises `UsageError` for
-        another number of ranks, and as `graphc.compile` does.
+        Only the rank's own part of the weights is copied and compiled. It takes and returns its own
+        part of the `local_inputs`. Raises `UsageError` for another number of ranks, and as
+        `graphc.compile` does.
         """
         if communicator.size != self.ranks:
             raise UsageError(
                 f"the model is divided among {self.ranks} ranks, not {communicator.size}"
             )
-        module = self._copy()
-        run_pipeline(module, f"graph-specialize-rank{{rank={communicator.rank}}},canonicalize,cse")
+        module, local = self._copy(), self.local_inputs
+        names = (*local, *(self.carried[name] for name in local))
+        own = options.render(SpecializeRank(communicator.rank, names))
+        run_pipeline(module, f"graph-specialize-rank{{{own}}},canonicalize,cse")
         return _compiled(module, self, communicator)
 
     def _copy(self) -> Any:
@@ -107,17 +147,22 @@ class ShardedModel:
 
 
 def shard(
-    model: Any, ranks: int, *, axis: str = "tensor", gather_bytes: int = 1 << 20, **options: Any
-) -> ShardedModel:
+    model: Any, ranks: int, *, axis: str = "tensor", gather_bytes: int = 1 << 20,
+    carried: Mapping[str, str] | None = None, **given: Any
+) -> ShardedModel:  # fmt: skip
     """Divide the weights of `model`, as `graphc.compile` takes it, among `ranks`.
 
     `axis` names the ranks in the program; weights of `gather_bytes` at least are divided even where
-    the results have to be gathered. `options` are those of `graphc.compile`; with
-    ``check_rewrites`` the program is compared with the undivided one. Raises as that does.
+    the results have to be gathered. `carried` names inputs that are outputs of the call before,
+    such as caches: ``{"past_key_values.*": "present.*"}``. Each rank keeps its part of those that
+    come from divided weights.
+
+    Other arguments are those of `graphc.compile`; with ``check_rewrites`` the program is compared
+    with the undivided one. Raises as that does, and `UsageError` for names that are not there.
     """
     if ranks < 1:
         raise UsageError(f"ranks must be positive, not {ranks}")
-    chosen = Options.of(options.pop("target", "cpu"), **options)
+    chosen = Options.of(given.pop("target", "cpu"), **given)
     if chosen.donate:
         raise UsageError("inputs of a model that is divided among ranks cannot be donated")
     start = time.perf_counter()
@@ -127,12 +172,37 @@ def shard(
     )  # fmt: skip
     report = Report(title=model_name(model))
     report.record_stage("import", time.perf_counter() - start)
-    division = f"graph-shard{{ranks={ranks} axis={axis} gather-bytes={gather_bytes}}}"
+    pairs = _carried(describe(module, report.title, chosen), carried or {})
+    division = options.render(Shard(ranks, axis, gather_bytes, tuple(pairs.values())))
     run_pipeline(
-        module, ",".join((*_BEFORE, division, *_AFTER)), report=report,
+        module, ",".join((*_BEFORE, f"graph-shard{{{division}}}", *_AFTER)), report=report,
         check_rewrites=chosen.check_rewrites,
     )  # fmt: skip
-    return ShardedModel(module, report.title, ranks, report, chosen)
+    return ShardedModel(module, report.title, ranks, report, chosen, pairs)
+
+
+def _carried(metadata: ModelMetadata, patterns: Mapping[str, str]) -> dict[str, str]:
+    """The inputs that match `patterns`, and the outputs of which they are the next values.
+
+    A ``*`` stands for the same text in both. Raises `UsageError`.
+    """
+    inputs, outputs = (
+        [spec.name for spec in specs] for specs in (metadata.inputs, metadata.outputs)
+    )
+    found: dict[str, str] = {}
+    for pattern, result in patterns.items():
+        form = re.compile("(.*)".join(map(re.escape, pattern.split("*"))))
+        matches = [match for match in map(form.fullmatch, inputs) if match]
+        if not matches:
+            raise UsageError(f"carried: no input matches '{pattern}' ({', '.join(inputs)})")
+        for match in matches:
+            texts = iter(match.groups())
+            name = "".join(next(texts, "*") if part == "*" else part
+                           for part in re.split(r"(\*)", result))  # fmt: skip
+            if name not in outputs:
+                raise UsageError(f"carried: there is no output '{name}' ({', '.join(outputs)})")
+            found[match.string] = name
+    return found
 
 
 def _bytes_on_rank(operation: Any) -> int:
@@ -148,15 +218,15 @@ def _bytes_on_rank(operation: Any) -> int:
 
 def _compiled(module: ir.Module, sharded: ShardedModel, comm: Communicator) -> CompiledModel:
     """The program `module` of one rank, in parts between which the ranks exchange values."""
-    options = replace(sharded.options, dims={})
-    metadata = describe(module, sharded.name, options)
+    chosen = replace(sharded.options, dims={})
+    metadata = describe(module, sharded.name, chosen)
     program = segment_program(module)
     parts: list[tuple[PartSpec, Runnable]] = []
     for number, step in enumerate(program.steps):
         if isinstance(step, Segment):
             name = f"{sharded.name}.rank{comm.rank}.segment{number}"
             spec = PartSpec(True, step.nodes, step.inputs, step.outputs)
-            compilation = Compilation(step.module, name, options)
+            compilation = Compilation(step.module, name, chosen)
             parts.append((spec, NativePart(_ready(compilation))))
         else:
             reason = f"{step.kind.OPERATION_NAME} of {sharded.ranks} ranks"

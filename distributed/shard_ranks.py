@@ -8,8 +8,9 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..compiler.sharding import ShardedModel, shard
+from ..compiler.sharding import LocalInput, ShardedModel, shard
 from ..errors import GraphcError
+from ..runtime import CompiledModel
 from .pipeline_ranks import world
 
 T = TypeVar("T")
@@ -34,28 +35,68 @@ def run_on_ranks(
     comm = world("a model divided among ranks") if comm is None else comm
     communicator = MPICommunicator(comm)
 
-    def compile_here() -> Any:
+    def compile_here() -> tuple[ShardedModel, CompiledModel]:
         divided = isinstance(model, ShardedModel)
         sharded = model if divided else shard(model, communicator.size, **options)
-        return sharded.compile(communicator)
+        return sharded, sharded.compile(communicator)
 
-    compiled = _on_all(comm, compile_here)
-    names = [spec.name for spec in compiled.outputs]
-    inputs = [spec.name for spec in compiled.inputs]
-    source = iter(feeds)
-
-    def next_feeds() -> dict[str, np.ndarray] | None:
-        given = next(source, None)
-        return None if given is None else dict(zip(inputs, compiled.bind(given), strict=True))
-
+    sharded, compiled = _on_all(comm, compile_here)
     with compiled:
+        calls = _RankCalls(compiled, sharded.carried, sharded.local_inputs, communicator.rank)
+        del sharded  # its weights are in the compiled model
+        source = iter(feeds)
         while True:
-            mine = _or_abort(comm, next_feeds) if communicator.rank == 0 else None
+            mine = _or_abort(comm, lambda: calls.next_of(source)) if calls.reads else None
             arrays = communicator.broadcast(mine)
             if arrays is None:
                 return
-            outputs = _or_abort(comm, lambda arrays=arrays: compiled.run(None, arrays))
-            yield dict(zip(names, outputs, strict=True))
+            yield _or_abort(comm, lambda arrays=arrays: calls.run(arrays))
+
+
+class _RankCalls:
+    """The calls of one rank, with what it carries from one to the next."""
+
+    def __init__(
+        self,
+        model: CompiledModel,
+        carried: Mapping[str, str],
+        local: Mapping[str, LocalInput],
+        rank: int,
+    ):
+        self._model, self._carried, self._local = model, carried, local
+        self._rank = rank
+        self._outputs = [spec.name for spec in model.outputs]
+        self._state: dict[str, np.ndarray] = {}
+
+    @property
+    def reads(self) -> bool:
+        """True on the rank that reads feeds."""
+        return self._rank == 0
+
+    def next_of(self, source: Iterator[Feeds]) -> dict[str, np.ndarray] | None:
+        """The next feeds, which fit the model; None at their end. Raises `FeedError`."""
+        given = next(source, None)
+        if given is None:
+            return None
+        arrays = {name: np.asarray(x) for name, x in given.items()}
+        self._model.bind(self._feeds(arrays))
+        return arrays
+
+    def run(self, arrays: Feeds) -> dict[str, np.ndarray]:
+        """The outputs that are not carried, for what rank 0 was given."""
+        found = self._model.run(None, self._feeds(arrays))
+        outputs = dict(zip(self._outputs, found, strict=True))
+        self._state = {name: outputs[result] for name, result in self._carried.items()}
+        kept = {*self._carried.values()}
+        return {name: y for name, y in outputs.items() if name not in kept}
+
+    def _feeds(self, arrays: Feeds) -> Feeds:
+        """Carried values, and the rank's part of `arrays`."""
+        parts = {
+            name: self._local[name].part(name, x, self._rank) if name in self._local else x
+            for name, x in arrays.items()
+        }
+        return {**self._state, **parts}
 
 
 def _on_all(comm: Any, action: Callable[[], T]) -> T:

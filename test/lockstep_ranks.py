@@ -22,6 +22,10 @@ class LockstepRank:
         """Row ``x[rank]`` of all ranks, along the first axis."""
         return np.stack([each[self.rank] for each in self._exchanged(x)])
 
+    def abort(self):
+        """End all ranks."""
+        self._barrier.abort()
+
     def _exchanged(self, x):
         self.exchanges += 1
         self._slots[self.rank] = x
@@ -41,3 +45,49 @@ def run_in_lockstep(function, ranks):
     """``function(rank)`` of all ranks, each in a thread of its own."""
     with ThreadPoolExecutor(len(ranks)) as pool:
         return list(pool.map(function, ranks))
+
+
+class AbortedError(Exception):
+    """The end of a rank by MPI_Abort."""
+
+
+class LockstepMPI:
+    """The methods of a communicator of mpi4py that graphc calls, for one thread."""
+
+    def __init__(self, rank: LockstepRank):
+        self._rank = rank
+
+    def Get_rank(self):  # noqa: N802
+        return self._rank.rank
+
+    def Get_size(self):  # noqa: N802
+        return self._rank.size
+
+    def Allgather(self, sent, received):  # noqa: N802
+        received.reshape(self._rank.size, -1)[...] = self._exchanged(sent)
+
+    def Alltoall(self, sent, received):  # noqa: N802
+        rows = [x.reshape(self._rank.size, -1)[self._rank.rank] for x in self._exchanged(sent)]
+        received.reshape(self._rank.size, -1)[...] = rows
+
+    def Bcast(self, array):  # noqa: N802
+        array[...] = self._exchanged(array)[0]
+
+    def Barrier(self):  # noqa: N802
+        self._exchanged(None)
+
+    def bcast(self, value):
+        return self._exchanged(value)[0]
+
+    def allgather(self, value):
+        return self._exchanged(value)
+
+    def Abort(self, code):  # noqa: N802
+        self._rank.abort()
+        raise AbortedError(code)
+
+    def _exchanged(self, value):
+        try:
+            return self._rank._exchanged(value)
+        except threading.BrokenBarrierError:
+            raise AbortedError("by another rank") from None

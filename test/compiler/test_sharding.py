@@ -13,7 +13,7 @@ from tiny_language_models import write_model_folder
 from tool_models import model
 
 from graphc.compiler.model_signature import main_function
-from graphc.compiler.sharding import ONE_SHOT_BYTES, all_reduce, shard
+from graphc.compiler.sharding import ONE_SHOT_BYTES, LocalInput, all_reduce, shard
 from graphc.dialects import graph
 from graphc.errors import FeedError, UnsupportedModelError, UsageError
 from graphc.passes.infra.pipeline import run_pipeline
@@ -84,6 +84,36 @@ def test_ranks_give_what_the_whole_model_gives(paths, name, ranks, sums):
     assert fired.count == fired.checked == sums
     assert_close(sharded.interpret().run(None, feeds), expected)
     assert_close(on_ranks(sharded, feeds, lockstep_ranks(ranks)), expected)
+
+
+@pytest.mark.parametrize("name", ["llama", "phi3"])
+def test_ranks_keep_their_parts_of_caches(paths, name):
+    feeds, expected = draw(paths[name])
+    carried = {"past_key_values.*": "present.*"}
+    sharded = shard(paths[name], 2, target="interpret", carried=carried, check_rewrites=True)
+    assert_close(sharded.interpret().run(None, feeds), expected)
+    local = sharded.local_inputs
+    assert {*local} == {*sharded.carried} == {each for each in feeds if each.startswith("past")}
+
+    def run(rank):
+        mine = {name: local[name].part(name, x, rank.rank) if name in local else x
+                for name, x in feeds.items()}  # fmt: skip
+        return models[rank.rank].run(None, mine)
+
+    ranks = lockstep_ranks(2)
+    models = [sharded.compile(rank) for rank in ranks]
+    logits, *caches = zip(*run_in_lockstep(run, ranks), strict=True)
+    assert_close([logits[0], *(np.concatenate(parts, axis=1) for parts in caches)], expected)
+    assert ranks[0].exchanges == 4  # the sums: no cache is gathered
+
+
+def test_caches_whose_heads_are_not_divided(paths):
+    feeds, expected = draw(paths["llama"])
+    carried = {"past_key_values.*": "present.*"}
+    sharded = shard(paths["llama"], 4, target="interpret", carried=carried)
+    assert not sharded.local_inputs
+    assert "gather-result" in sharded.report.rewrites
+    assert_close(on_ranks(sharded, feeds, lockstep_ranks(4)), expected)
 
 
 def test_a_rank_has_its_share_of_the_weights(paths):
@@ -179,6 +209,14 @@ def test_calls_that_are_refused():
         shard(feed_forward(), 0)
     with pytest.raises(UsageError, match="cannot be donated"):
         shard(feed_forward(), 2, donate=["x"])
+    for names, problem in (
+        ({"z*": "y"}, "no input matches 'z\\*' \\(x\\)"),
+        ({"*": "y.*"}, "there is no output 'y.x' \\(y\\)"),
+    ):
+        with pytest.raises(UsageError, match=problem):
+            shard(feed_forward(), 2, target="interpret", carried=names)
+    with pytest.raises(FeedError, match="axis 1, which is divided among ranks, must have 2"):
+        LocalInput(1, (2,), 2).part("cache", np.zeros((1, 1, 3)), 0)
     with pytest.raises(FeedError, match="input 'x' is missing"):
         sharded.compile(lockstep_ranks(2)[0]).run(None, {})
     unknown = model([helper.make_node("Frobnicate", ["x"], ["y"])], {"x": [4]}, {"y": [4]})

@@ -7,7 +7,9 @@ from ....errors import PassError
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.greedy import apply_rewrites
 from ...infra.registry import register
+from .local_values import GatherResult
 from .matmuls import GatherColumns, RowParallel, report_whole
+from .rules import forget_sections, note_sections
 from .sharding import Mesh
 
 
@@ -27,6 +29,9 @@ class Shard(Pass):
     gathered: logits, and tables of embeddings. All else every rank computes as a whole; the report
     says why.
 
+    Results with the names `local`, such as caches of keys and values, are gathered where ranks have
+    parts of the weights that they come from.
+
     `axis` names the ranks. Each runs what `graph-specialize-rank` makes of the program.
     """
 
@@ -35,6 +40,7 @@ class Shard(Pass):
     ranks: int = 2
     axis: str = "tensor"
     gather_bytes: int = 1 << 20
+    local: tuple[str, ...] = ()
 
     def run(self, op: Any, state: PassState) -> None:
         if self.ranks < 1 or not self.axis:
@@ -42,8 +48,13 @@ class Shard(Pass):
         if self.ranks == 1:
             return
         mesh = Mesh(self.ranks, self.axis)
+        blocks = [block for region in op.regions for block in region.blocks]
+        for block in blocks:
+            note_sections(block)
         apply_rewrites(op, [RowParallel(mesh)], state)
+        if self.local:
+            apply_rewrites(op, [GatherResult(mesh, {*self.local})], state)
         apply_rewrites(op, [GatherColumns(mesh, self.gather_bytes)], state)
-        for region in op.regions:
-            for block in region.blocks:
-                report_whole(block, mesh, self.gather_bytes, state)
+        for block in blocks:
+            report_whole(block, mesh, self.gather_bytes, state)
+            forget_sections(block)

@@ -11,6 +11,7 @@ from ...infra.greedy import apply_rewrites
 from ...infra.query import constant_array
 from ...infra.registry import register
 from ...infra.rewrite import Rewrite
+from .local_values import keep_parts
 
 
 class PartOfRank(Rewrite):
@@ -55,12 +56,17 @@ class SpecializeRank(Pass):
 
         %0 = graph.all_slice(%w) {axis = 1, ranks = 2}   -->   %0 = graph.constant()  // columns
 
-    The ops `all_reduce` and `all_gather` stay, as the rank needs the others for them.
+    The ops `all_reduce` and `all_gather` stay, as the rank needs the others for them. Inputs and
+    results with the names `local` are the rank's parts, if all that uses them takes parts, or if
+    they are gathered.
     """
 
     name = "graph-specialize-rank"
     anchor = FUNCTION
     rank: int = 0
+    local: tuple[str, ...] = ()
 
     def run(self, op: Any, state: PassState) -> None:
+        if self.local:
+            keep_parts(op, self.local)
         apply_rewrites(op, [PartOfRank(self.rank)], state)

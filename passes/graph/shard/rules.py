@@ -243,7 +243,9 @@ def _slice(op: graph.SliceOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     start = op.starts[axis]
     if not isinstance(start, int):
         raise Decline("takes elements of the axis at a position that is not known")
-    sections = _sections_of_slices(op.x, axis, size, start, sharding)
+    ends = {*_noted_ends(op, axis), *(start + end for _, end in _with_ends(sharding.sections))}
+    ordered = sorted({0, start, size} | ends)
+    sections = tuple(b - a for a, b in itertools.pairwise(ordered))
     first = sum(section for section, end in _with_ends(sections) if end <= start)
     starts = [first // mesh.ranks if i == axis else n for i, n in enumerate(op.starts)]
     return LocalForm(
@@ -251,20 +253,49 @@ def _slice(op: graph.SliceOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     )
 
 
-def _sections_of_slices(
-    value: ir.Value, axis: int, size: int, start: int, sharding: Sharding
-) -> tuple[int, ...]:
-    """The sections of `axis` between the ends of all slices of `value` along it, of which one that
-    begins at `start` has `sharding`."""
-    ends = {size, start, *(start + end for _, end in _with_ends(sharding.sections))}
+_ENDS = "graph.section_ends"
+"""The attribute of a slice that lists, for each axis, where slices of the same value begin and
+end."""
+
+
+def note_sections(block: ir.Block) -> None:
+    """Note on each slice the sections that all slices of its value make. Slices that are replaced
+    later, such as that of queries, are no longer there when keys and values are looked at."""
+    for op in _slices(block):
+        ends = [ir.DenseI64ArrayAttr.get(sorted(_ends(op.x, axis)))
+                for axis in range(graph.type_of(op.x).rank)]  # fmt: skip
+        op.operation.attributes[_ENDS] = ir.ArrayAttr.get(ends)
+
+
+def forget_sections(block: ir.Block) -> None:
+    """Remove the notes."""
+    for op in _slices(block):
+        if _ENDS in op.operation.attributes:
+            del op.operation.attributes[_ENDS]
+
+
+def _slices(block: ir.Block) -> list[graph.SliceOp]:
+    found = map(graph.graph_op, block.operations)
+    return [op for op in found if isinstance(op, graph.SliceOp)]
+
+
+def _noted_ends(op: graph.SliceOp, axis: int) -> tuple[int, ...]:
+    attributes = op.operation.attributes
+    if _ENDS not in attributes:
+        return tuple(_ends(op.x, axis))
+    return tuple(ir.DenseI64ArrayAttr(ir.ArrayAttr(attributes[_ENDS])[axis]))
+
+
+def _ends(value: ir.Value, axis: int) -> set[int]:
+    """The positions along `axis` at which slices of `value` begin and end, if known."""
+    ends: set[int] = set()
     for use in value.uses:
         user = graph.graph_op(use.owner)
         if isinstance(user, graph.SliceOp) and user.steps[axis] == 1:
             first, count = user.starts[axis], user.sizes[axis]
             if isinstance(first, int) and isinstance(count, int):
                 ends |= {first, first + count}
-    ordered = sorted(ends | {0})
-    return tuple(b - a for a, b in itertools.pairwise(ordered))
+    return ends
 
 
 def _with_ends(sections: tuple[int, ...]) -> list[tuple[int, int]]:
