@@ -71,7 +71,7 @@ class Communicator(Protocol):
 
 
 @dataclass(frozen=True)
-class LocalInput:
+class DividedInput:
     """An input of which each rank has a part: the axis that is divided, and its sections."""
 
     axis: int
@@ -101,13 +101,13 @@ class ShardedModel:
     """Inputs that are outputs of the call before, by name."""
 
     @property
-    def local_inputs(self) -> Mapping[str, LocalInput]:
+    def local_inputs(self) -> Mapping[str, DividedInput]:
         """The carried inputs of which each rank keeps its part."""
         with self.module.context:
             function = main_function(self.module)
             results = {name: form for name, _, form in result_parts(function)}
             return {
-                name: LocalInput(form["axis"], form["sections"], self.ranks)
+                name: DividedInput(form["axis"], form["sections"], self.ranks)
                 for name, _, form in argument_parts(function)
                 if name in self.carried and results.get(self.carried[name]) == form
             }

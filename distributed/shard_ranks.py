@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..compiler.sharding import LocalInput, ShardedModel, shard
+from ..compiler.sharding import DividedInput, ShardedModel, shard
 from ..errors import GraphcError
 from ..runtime import CompiledModel
 from .pipeline_ranks import world
@@ -60,7 +60,7 @@ class _RankCalls:
         self,
         model: CompiledModel,
         carried: Mapping[str, str],
-        local: Mapping[str, LocalInput],
+        local: Mapping[str, DividedInput],
         rank: int,
     ):
         self._model, self._carried, self._local = model, carried, local

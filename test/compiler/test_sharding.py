@@ -13,7 +13,7 @@ from tiny_language_models import write_model_folder
 from tool_models import model
 
 from graphc.compiler.model_signature import main_function
-from graphc.compiler.sharding import ONE_SHOT_BYTES, LocalInput, all_reduce, shard
+from graphc.compiler.sharding import ONE_SHOT_BYTES, DividedInput, all_reduce, shard
 from graphc.dialects import graph
 from graphc.errors import FeedError, UnsupportedModelError, UsageError
 from graphc.passes.infra.pipeline import run_pipeline
@@ -216,7 +216,7 @@ def test_calls_that_are_refused():
         with pytest.raises(UsageError, match=problem):
             shard(feed_forward(), 2, target="interpret", carried=names)
     with pytest.raises(FeedError, match="axis 1, which is divided among ranks, must have 2"):
-        LocalInput(1, (2,), 2).part("cache", np.zeros((1, 1, 3)), 0)
+        DividedInput(1, (2,), 2).part("cache", np.zeros((1, 1, 3)), 0)
     with pytest.raises(FeedError, match="input 'x' is missing"):
         sharded.compile(lockstep_ranks(2)[0]).run(None, {})
     unknown = model([helper.make_node("Frobnicate", ["x"], ["y"])], {"x": [4]}, {"y": [4]})
