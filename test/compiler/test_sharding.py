@@ -73,8 +73,8 @@ def assert_close(found, expected):
         ("bert-tiny", 2, 4),
         ("bert-tiny", 4, 4),
         ("gpt2-tiny", 4, 4),
-        ("llama", 2, 4),
-        ("phi3", 2, 4),
+        ("llama", 2, 2),
+        ("phi3", 2, 2),
     ],
 )
 def test_ranks_give_what_the_whole_model_gives(paths, name, ranks, sums):
@@ -104,7 +104,7 @@ def test_ranks_keep_their_parts_of_caches(paths, name):
     models = [sharded.compile(rank) for rank in ranks]
     logits, *caches = zip(*run_in_lockstep(run, ranks), strict=True)
     assert_close([logits[0], *(np.concatenate(parts, axis=1) for parts in caches)], expected)
-    assert ranks[0].exchanges == 4  # the sums: no cache is gathered
+    assert ranks[0].exchanges == 2  # a sum for each layer: no cache is gathered
 
 
 def test_caches_whose_heads_are_not_divided(paths):

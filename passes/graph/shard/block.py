@@ -19,6 +19,9 @@ from .sharding import LocalForm, Mesh, Request, Sharding
 MAX_OPS = 256
 """Maximum number of ops in a block: longer chains run through several layers."""
 
+WHOLE_BYTES = 4096
+"""Maximum size of weights that a rank computes as a whole and takes a part of."""
+
 WEIGHT_DEPTH = 6
 """Maximum number of ops between the constants and the matmul of a weight."""
 
@@ -55,6 +58,8 @@ class ParallelBlock:
         if problem := sharding.problem(self.mesh):
             raise Decline(problem)
         part = self._part(value, sharding)
+        if part.reason and _is_large_weight(value):
+            raise Decline(f"each rank would need all of its weights: {part.reason}")
         if part.form is not None:
             for each, request in part.form.parts(part.op):
                 self.plan(each, request)
@@ -187,6 +192,10 @@ def is_weight(value: ir.Value, depth: int = WEIGHT_DEPTH) -> bool:
         return True
     operands = list(op.operation.operands)
     return bool(operands) and all(is_weight(each, depth - 1) for each in operands)
+
+
+def _is_large_weight(value: ir.Value) -> bool:
+    return graph.known_bytes(graph.type_of(value)) > WHOLE_BYTES and is_weight(value)
 
 
 def weight_bytes(value: ir.Value) -> int:

@@ -260,6 +260,30 @@ def test_heads_that_ranks_do_not_divide():
     assert any("2 ranks do not divide its 3x4 elements" in each for each in outcome.reasons)
 
 
+def blocks(x, rows, columns, count, seed):
+    """A matmul by integers with a scale for each of `count` blocks of the rows of a column."""
+    shape = (columns, count, rows // count)
+    integers = np.arange(rows * columns).reshape(shape).astype(np.int8)
+    zeros = graph.constant(value=np.zeros((columns, count, 1), np.int8))
+    scales = weights(columns, count, 1, seed=seed)
+    w = graph.dequantize(graph.constant(value=integers), scales, zeros, to=np.float32)
+    w = graph.transpose(graph.reshape(w, shape=[columns, rows]), perm=[1, 0])
+    return graph.matmul(x, w)
+
+
+@pytest.mark.parametrize(("count", "fired"), [(4, {"row-parallel": 1}), (3, {})])
+def test_blocks_of_quantized_weights_are_whole(count, fired):
+    """Half of three blocks of 32 rows is no block: a rank would widen all of the weight."""
+
+    def body(x):
+        return blocks(graph.relu(blocks(x, 32, 96, 1, 0)), 96, 32, count, 1)
+
+    outcome = shard(body, "3x32xf32")
+    assert outcome.counts == fired
+    reason = "2 ranks do not divide its 3x32 elements"
+    assert any(reason in each for each in outcome.reasons) == (not fired)
+
+
 def test_inputs_are_no_weights():
     outcome = shard(lambda x, v, w: graph.matmul(graph.matmul(x, v), w), "3x4xf32", "4x8xf32",
                     "8x2xf32")  # fmt: skip
