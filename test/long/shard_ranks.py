@@ -102,6 +102,18 @@ def test_ranks_give_what_the_whole_model_gives(tmp_path, build, ranks):
             np.testing.assert_array_equal(other[name], found[0][name])
 
 
+def test_caches_that_ranks_carry(tmp_path):
+    path = llama(tmp_path)
+    feeds, expected = draw(path)
+    carried = {"past_key_values.*": "present.*"}
+    ended = run(tmp_path, 2, path, feeds, carried=carried)
+    assert ended.returncode == 0, ended.stderr
+    for rank in range(2):
+        with np.load(tmp_path / f"out.{rank}.npz") as found:
+            assert [*found] == ["logits"]
+            np.testing.assert_allclose(found["logits"], expected["logits"], rtol=2e-5, atol=2e-5)
+
+
 def messages(ended):
     assert ended.returncode != 0
     return [line for line in ended.stderr.splitlines() if line.startswith("rank ")]

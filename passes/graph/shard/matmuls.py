@@ -6,7 +6,7 @@ from typing import Any
 from ....dialects import graph
 from ....dialects.locations import node_name
 from ....mlir import ir
-from ...infra.base import PassState
+from ...infra.base import FUNCTION, PassState
 from ...infra.query import producer
 from ...infra.rewrite import Decline, Rewrite
 from .block import Matmul, ParallelBlock, is_weight, weight_bytes
@@ -14,6 +14,14 @@ from .rules import local_form
 from .sharding import LocalForm, Mesh, Sharding, whole_axis
 
 ROW_PARALLEL, GATHER = "row-parallel", "gather-columns"
+
+
+NESTED = "it is within a loop or a branch, and only the function is cut at collectives"
+
+
+def is_nested(op: Any) -> bool:
+    """Return whether `op` is within another op of the function."""
+    return op.operation.parent.name != FUNCTION
 
 
 class RowParallel(Rewrite):
@@ -38,6 +46,8 @@ class RowParallel(Rewrite):
 
     def block(self, op: Matmul) -> tuple[ParallelBlock, LocalForm] | str:
         """The block before `op` and the form of `op` on one rank, or why there is none."""
+        if is_nested(op):
+            return NESTED
         reasons: list[str] = []
         for form in _contractions(op):
             block = ParallelBlock(self.mesh)
@@ -77,6 +87,8 @@ class GatherColumns(Rewrite):
 
     def block(self, op: Any) -> tuple[ParallelBlock, Sharding] | str:
         """The block of `op` and the sharding of its result, or why it is not divided."""
+        if is_nested(op):
+            return NESTED
         try:
             columns = _columns(op)
             block = self._planned(op, columns)
@@ -168,9 +180,12 @@ def report_whole(block: ir.Block, mesh: Mesh, gather_bytes: int, state: PassStat
     """Report the matmuls by weights that each rank computes as a whole, and why."""
     row, gather = RowParallel(mesh), GatherColumns(mesh, gather_bytes)
     for operation in block.operations:
+        for region in operation.operation.regions:
+            for inner in region.blocks:
+                report_whole(inner, mesh, gather_bytes, state)
         op: Any = graph.graph_op(operation)
         if isinstance(op, graph.MatmulOp | graph.EinsumOp) and any(_contractions(op)):
             for each in (row, gather):
                 reason = each.block(op)
-                assert isinstance(reason, str), "it would have been rewritten"
-                state.statistics(each.name).record_declined(node_name(op), reason)
+                if isinstance(reason, str):  # else there was no fuel to rewrite it
+                    state.statistics(each.name).record_declined(node_name(op), reason)

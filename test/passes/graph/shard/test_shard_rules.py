@@ -284,6 +284,20 @@ def test_blocks_of_quantized_weights_are_whole(count, fired):
     assert any(reason in each for each in outcome.reasons) == (not fired)
 
 
+def test_loops_and_branches_stay_whole():
+    """Collectives cut the function, not what is within its ops."""
+
+    def body(x, flag):
+        def layer():
+            return [feed_forward(x)]
+
+        return graph.if_(flag, layer, lambda: [x], lambda name: name)
+
+    outcome = rewrite(body, f"{B}x{S}x5xf32", "i1", passes="graph-shard{gather-bytes=0}")
+    assert not outcome.counts
+    assert any("within a loop or a branch" in reason for reason in outcome.reasons)
+
+
 def test_inputs_are_no_weights():
     outcome = shard(lambda x, v, w: graph.matmul(graph.matmul(x, v), w), "3x4xf32", "4x8xf32",
                     "8x2xf32")  # fmt: skip
