@@ -29,16 +29,19 @@ def apply_rewrites(
     rewrites: Iterable[Rewrite | type[Rewrite]],
     state: PassState,
     max_iterations: int = 32,
+    *,
+    bottom_up: bool = False,
 ) -> int:
     """Apply `rewrites` within `op` until none fires; returns the number of firings.
 
-    At one op the rewrites are tried in the given order. PassError names the rewrite and the node
-    where one fails, and the rewrites that fired last when they do not come to an end.
+    Ops are visited in their order, or `bottom_up`: users before operands. At one op the rewrites
+    are tried in the given order. PassError names the rewrite and the node where one fails, and the
+    rewrites that fired last when they do not come to an end.
     """
     operation = op.operation
     driver = _Driver(operation, [r() if isinstance(r, type) else r for r in rewrites], state)
     with operation.context, ir.Location.unknown():
-        driver.run(max_iterations)
+        driver.run(max_iterations, not bottom_up)
     return driver.fired
 
 
@@ -57,14 +60,14 @@ class _Driver:
             for name in rewrite.root_names():
                 self.by_root.setdefault(name, []).append(rewrite)
 
-    def run(self, max_iterations: int) -> None:
+    def run(self, max_iterations: int, top_down: bool) -> None:
         # One MLIR pattern per root op: crossing into Python is what costs time.
         patterns = mlir_rewrite.RewritePatternSet()
         for root, rewrites in self.by_root.items():
             patterns.add(root, self._callback(rewrites))
         config = mlir_rewrite.GreedyRewriteConfig()
         config.max_iterations = max_iterations
-        config.use_top_down_traversal = True
+        config.use_top_down_traversal = top_down
         config.enable_folding = False
         config.region_simplification_level = mlir_rewrite.GreedySimplifyRegionLevel.DISABLED
         try:

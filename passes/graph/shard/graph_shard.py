@@ -51,7 +51,8 @@ class Shard(Pass):
         blocks = [block for region in op.regions for block in region.blocks]
         for block in blocks:
             note_sections(block)
-        apply_rewrites(op, [RowParallel(mesh)], state)
+        # Of matmuls in a row the last two are a pair: before attention there may be another one.
+        apply_rewrites(op, [RowParallel(mesh)], state, bottom_up=True)
         if self.local:
             apply_rewrites(op, [GatherResult(mesh, {*self.local})], state)
         apply_rewrites(op, [GatherColumns(mesh, self.gather_bytes)], state)

@@ -39,8 +39,8 @@ def sliced(x, start, size):
     return graph.slice_(x, starts=[0, 0, start], sizes=[B, S, size], steps=[1, 1, 1])
 
 
-def separate_heads(x):
-    q, k, v = (heads(dense(x, 5, WIDTH, seed)) for seed in range(3))
+def separate_heads(x, rows=5):
+    q, k, v = (heads(dense(x, rows, WIDTH, seed)) for seed in range(3))
     return output(merged(attend(q, k, v)))
 
 
@@ -189,6 +189,12 @@ def test_a_chain_is_divided_in_pairs():
         return x
 
     assert shard(body, "3x8xf32").counts == {"row-parallel": 2}
+
+
+def test_a_matmul_before_attention_is_no_part_of_a_pair():
+    outcome = shard(lambda x: separate_heads(dense(x, 5, 6, 20), 6), f"{B}x{S}x5xf32")
+    assert outcome.counts == {"row-parallel": 1}
+    assert outcome.ops["all_reduce"] == 1
 
 
 def test_a_residual_stream_is_no_block():
