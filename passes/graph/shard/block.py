@@ -60,6 +60,8 @@ class ParallelBlock:
         part = self._part(value, sharding)
         if part.reason and _is_large_weight(value):
             raise Decline(f"each rank would need all of its weights: {part.reason}")
+        if part.form is None and sharding.repeats != 1:
+            raise Decline(part.reason)  # the elements of a part are not in a few sections
         if part.form is not None:
             for each, request in part.form.parts(part.op):
                 self.plan(each, request)

@@ -6,6 +6,7 @@ raises `Decline` where no rank has what its part needs.
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ....dialects import graph
@@ -18,7 +19,7 @@ from .sharding import (
     Sharding,
     aligned,
     merged_axis,
-    split_sections,
+    split_axis,
 )
 
 Rule = Callable[[Any, Sharding, Mesh], LocalForm]
@@ -191,7 +192,7 @@ def _repeat(op: graph.RepeatOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     if any(size % count for size in sharding.sections):
         raise Decline("repeats elements across the ends of sections")
     sections = tuple(size // count for size in sharding.sections)
-    return LocalForm([Sharding(sharding.axis, sections)])
+    return LocalForm([replace(sharding, sections=sections)])
 
 
 @_rule(graph.ReshapeOp)
@@ -201,9 +202,9 @@ def _reshape(op: graph.ReshapeOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     old, new = next((pair for pair in groups if sharding.axis in pair[1]), ([], []))
     if not new:
         raise Decline("mixes its axes")
-    sections = split_sections(sharding, [want[i] for i in new], new.index(sharding.axis))
-    index, found = merged_axis(Sharding(0, sections), [have[i] for i in old], mesh)
-    return LocalForm([found.on(old[index])], {"shape": sharding.local(want, mesh)})
+    whole = split_axis(sharding, [want[i] for i in new], new.index(sharding.axis))
+    found = merged_axis(whole, [have[i] for i in old], mesh)
+    return LocalForm([found.on(old[found.axis])], {"shape": sharding.local(want, mesh)})
 
 
 @_rule(graph.PadOp)
@@ -238,6 +239,8 @@ def _slice(op: graph.SliceOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
     """All of the axis, or whole sections of it."""
     axis = sharding.axis
     size = graph.type_of(op.x).shape[axis]
+    if op.steps[axis] == 1 and op.starts[axis] == 0 and op.sizes[axis] == size:
+        return LocalForm([sharding], {"sizes": sharding.local(op.sizes, mesh)})
     if op.steps[axis] != 1 or not isinstance(size, int):
         raise Decline("takes elements of the axis that are apart")
     start = op.starts[axis]

@@ -1,11 +1,12 @@
 """Shardings: the axis of a tensor that is divided among ranks, and the form that an op has then."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....dialects import graph
+from ....dialects.graph.movement import element_count
+from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ...infra.rewrite import Decline
 
@@ -24,19 +25,22 @@ class Sharding:
 
     axis: int
     sections: tuple[int, ...]
+    repeats: int | Dim = 1
+    """The number of times that the sections repeat, if it is a named size: the heads of each batch
+    in one axis."""
 
     @property
-    def size(self) -> int:
+    def size(self) -> int | Dim:
         """The size of the axis on all ranks together."""
-        return sum(self.sections)
+        return self.repeats * sum(self.sections)
 
     def on(self, axis: int) -> "Sharding":
         """The same sections of another axis."""
-        return Sharding(axis, self.sections)
+        return replace(self, axis=axis)
 
     def local(self, sizes: Sequence[Any], mesh: Mesh) -> tuple[Any, ...]:
         """`sizes`, one for each axis, on one rank."""
-        part = self.size // mesh.ranks
+        part = self.repeats * (sum(self.sections) // mesh.ranks)
         return tuple(part if axis == self.axis else size for axis, size in enumerate(sizes))
 
     def problem(self, mesh: Mesh) -> str | None:
@@ -96,32 +100,49 @@ def aligned(value: ir.Value, result: ir.Value, sharding: Sharding) -> Request:
     return None if axis < 0 or shape[axis] == 1 else sharding.on(axis)
 
 
-def split_sections(sharding: Sharding, sizes: Sequence[int | Any], index: int) -> tuple[int, ...]:
-    """The sections of an axis that splits into `sizes`, of which that at `index` has `sharding`."""
-    outer, inner = (_product(part) for part in (sizes[:index], sizes[index + 1 :]))
-    return tuple(size * inner for size in sharding.sections) * outer
+def split_axis(sharding: Sharding, sizes: Sequence[int | Dim], index: int) -> Sharding:
+    """The sharding of axis 0 that splits into `sizes`, of which that at `index` has `sharding`.
+    Raises `Decline`."""
+    outer, inner = element_count(sizes[:index]), _known(element_count(sizes[index + 1 :]))
+    sections = tuple(size * inner for size in sharding.sections)
+    if isinstance(outer, int) and sharding.repeats == 1:
+        return Sharding(0, sections * outer)
+    return Sharding(0, sections, sharding.repeats * outer)
 
 
-def merged_axis(sharding: Sharding, sizes: Sequence[int | Any], mesh: Mesh) -> tuple[int, Sharding]:
-    """The position in `sizes` of the axis that is divided where these, merged, have `sharding`,
-    and its own sharding. Raises `Decline`."""
+def merged_axis(sharding: Sharding, sizes: Sequence[int | Dim], mesh: Mesh) -> Sharding:
+    """The axis of `sizes` that is divided where these, merged to one axis, have `sharding`.
+    Raises `Decline`."""
     for index, size in enumerate(sizes):
-        outer, inner = _product(sizes[:index]), _product(sizes[index + 1 :])
-        count, rest = divmod(len(sharding.sections), outer)
-        if rest or not isinstance(size, int):
+        outer, inner = element_count(sizes[:index]), element_count(sizes[index + 1 :])
+        found = _unrepeated(sharding, outer)
+        if found is None or not isinstance(inner, int):
             continue
-        first = sharding.sections[:count]
-        if first * outer != sharding.sections or any(section % inner for section in first):
+        if any(section % inner for section in found.sections):
             continue
-        found = Sharding(index, tuple(section // inner for section in first))
-        if found.problem(mesh) is None:
-            return index, found
+        sections = tuple(section // inner for section in found.sections)
+        mine = Sharding(index, sections, found.repeats)
+        if mine.size == size and mine.problem(mesh) is None:
+            return mine
     listing = "x".join(map(str, sizes))
     raise Decline(f"{mesh.ranks} ranks do not divide its {listing} elements by an axis")
 
 
-def _product(sizes: Iterable[int | Any]) -> int:
-    numbers = list(sizes)
-    if not all(isinstance(size, int) for size in numbers):
-        raise Decline("sizes of the axes around are not known at compile time")
-    return math.prod(numbers)
+def _unrepeated(sharding: Sharding, count: int | Dim) -> Sharding | None:
+    """The sharding of which `sharding` is `count` repetitions, or None."""
+    if count == 1:
+        return sharding
+    for times in range(1, len(sharding.sections) + 1):
+        first = sharding.sections[: len(sharding.sections) // times]
+        if first * times == sharding.sections:
+            if count == times:
+                return replace(sharding, sections=first)
+            if count == sharding.repeats * times:
+                return replace(sharding, sections=first, repeats=1)
+    return None
+
+
+def _known(size: int | Dim) -> int:
+    if isinstance(size, int):
+        return size
+    raise Decline(f"the size {size} of the axes behind is not known at compile time")

@@ -5,6 +5,7 @@ import pytest
 from rewriting import rewrite, weights
 
 from graphc.dialects import graph
+from graphc.dialects.symbolic import Dim
 
 B, S, H, D = 2, 3, 4, 2
 WIDTH = H * D
@@ -171,6 +172,48 @@ def test_four_ranks(layer):
 def test_named_sizes_stay():
     outcome = shard(feed_forward, "batchxseqx5xf32")
     assert outcome.counts == {"row-parallel": 1}
+
+
+def test_heads_of_a_named_batch_in_one_axis():
+    """Attention by matmuls of three axes, as BLOOM and DeBERTa have it."""
+    n = Dim.symbol("batch")
+
+    def flat(x, seed):
+        split = graph.reshape(dense(x, 5, WIDTH, seed), shape=[n, S, H, D])
+        return graph.reshape(graph.transpose(split, perm=[0, 2, 1, 3]), shape=[n * H, S, D])
+
+    def body(x):
+        q, k, v = (flat(x, seed) for seed in range(3))
+        scores = graph.matmul(q, graph.transpose(k, perm=[0, 2, 1]))
+        slopes = graph.reshape(weights(H, seed=50), shape=[1, H, 1])
+        bias = graph.reshape(graph.expand(slopes, shape=[n, H, S]), shape=[n * H, 1, S])
+        found = graph.matmul(graph.softmax(graph.add(scores, bias), axis=2), v)
+        joined = graph.transpose(graph.reshape(found, shape=[n, H, S, D]), perm=[0, 2, 1, 3])
+        return output(graph.reshape(joined, shape=[n, S, WIDTH]))
+
+    for ranks in (2, 4):
+        outcome = shard(body, f"batchx{S}x5xf32", ranks=ranks)
+        assert outcome.counts == {"row-parallel": 1}
+        assert "all_gather" not in outcome.ops
+
+
+def test_an_input_with_batch_and_heads_in_one_axis():
+    """Its parts are no sections, whose number would be the batch."""
+    n = Dim.symbol("batch")
+
+    def body(x, keys):
+        q = graph.transpose(graph.reshape(dense(x, 5, WIDTH, 0), shape=[n, S, H, D]),
+                            perm=[0, 2, 1, 3])  # fmt: skip
+        scores = graph.matmul(graph.reshape(q, shape=[n * H, S, D]), keys)
+        joined = graph.transpose(graph.reshape(scores, shape=[n, H, S, D]), perm=[0, 2, 1, 3])
+        return output(graph.reshape(joined, shape=[n, S, WIDTH]))
+
+    shapes = (2, S, 5), (2 * H, D, D)
+    inputs = [np.random.default_rng(0).standard_normal(shape, np.float32) for shape in shapes]
+    types = f"batchx{S}x5xf32", f"{H}*batchx{D}x{D}xf32"
+    outcome = rewrite(body, *types, passes="graph-shard", inputs=inputs)
+    assert not outcome.counts
+    assert "it is an input" in outcome.reasons
 
 
 def test_16_bits():
