@@ -256,7 +256,7 @@ class CollectivePart:
         """The result by name, the same bits on all ranks."""
         x, step = feeds[self._step.input], self._step
         if issubclass(step.kind, graph.AllReduceOp):
-            return {step.output: all_reduce(x, self._communicator)}
+            return {step.output: all_reduce(x, self._communicator, step.attrs["reduction"])}
         parts = self._communicator.all_gather(x)
         return {step.output: graph.join_parts(parts, step.attrs["axis"], step.attrs["sections"])}
 
@@ -264,12 +264,12 @@ class CollectivePart:
         """Nothing: the ranks outlive their models."""
 
 
-def all_reduce(x: np.ndarray, communicator: Communicator) -> np.ndarray:
-    """The sum of `x` of all ranks in their order: the same bits on all of them."""
+def all_reduce(x: np.ndarray, communicator: Communicator, reduction: str = "sum") -> np.ndarray:
+    """`x` of all ranks combined in their order: the same bits on all of them."""
     ranks = communicator.size
     if ranks <= 2 or x.nbytes <= ONE_SHOT_BYTES:
-        return graph.sum_in_rank_order(communicator.all_gather(x))
+        return graph.reduce_in_rank_order(communicator.all_gather(x), reduction)
     rows = np.zeros((ranks, -(-x.size // ranks)), x.dtype)
     rows.reshape(-1)[: x.size] = x.reshape(-1)
-    mine = graph.sum_in_rank_order(communicator.all_to_all(rows))
+    mine = graph.reduce_in_rank_order(communicator.all_to_all(rows), reduction)
     return communicator.all_gather(mine).reshape(-1)[: x.size].reshape(x.shape)

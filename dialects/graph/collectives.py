@@ -8,14 +8,24 @@ of MLIR's dialect `shard` and of Shardy; `mesh_axis` names the group of ranks.
 The interpreter runs all ranks at once: where the arrays of a value differ, they are `Shards`.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...mlir import ir
 from ..symbolic import Dim
 from .attributes import Int, Ints, Str
-from .base import GraphOp, Tensor, TypeRuleError, builder, is_several, map_group
+from .base import (
+    GraphOp,
+    Tensor,
+    TensorValue,
+    TypeRuleError,
+    builder,
+    is_several,
+    map_group,
+)
 from .elementwise import require_number
 from .movement import require_axis
 from .traits import MixedPrecision
@@ -80,23 +90,39 @@ def sum_in_rank_order(parts: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return total.astype(dtype, copy=False)
 
 
+def reduce_in_rank_order(parts: Sequence[np.ndarray] | np.ndarray, reduction: str) -> np.ndarray:
+    """The arrays of all ranks combined by one of `REDUCTIONS`."""
+    if reduction == "sum":
+        return sum_in_rank_order(parts)
+    return functools.reduce(np.maximum if reduction == "max" else np.minimum, list(parts))
+
+
+REDUCTIONS = ("sum", "max", "min")
+
+
 class AllReduceOp(Collective, name="all_reduce"):
-    """The sum of `x` of all ranks, on each of them (MPI_Allreduce), in the order of the ranks."""
+    """`x` of all ranks combined, on each of them (MPI_Allreduce), in the order of the ranks.
+
+    `reduction` is ``sum``, ``max`` or ``min``.
+    """
 
     x: Tensor
+    reduction: Str
     ranks: Int
     mesh_axis: Str
 
     @staticmethod
-    def infer(x: TensorType, *, ranks: int, mesh_axis: str) -> TensorType:
+    def infer(x: TensorType, *, reduction: str, ranks: int, mesh_axis: str) -> TensorType:
         require_number(x)
+        if reduction not in REDUCTIONS:
+            raise TypeRuleError(f"'{reduction}' is none of {', '.join(REDUCTIONS)}")
         _require_mesh(ranks, mesh_axis)
         return x
 
     @staticmethod
-    def evaluate(x: np.ndarray, *, ranks: int, mesh_axis: str) -> np.ndarray:
+    def evaluate(x: np.ndarray, *, reduction: str, ranks: int, mesh_axis: str) -> np.ndarray:
         del mesh_axis
-        return sum_in_rank_order(_parts(x, ranks))
+        return reduce_in_rank_order(_parts(x, ranks), reduction)
 
 
 class AllGatherOp(Collective, name="all_gather"):
@@ -229,6 +255,13 @@ def _with_size(x: TensorType, axis: int, size: int) -> TensorType:
     return x.with_shape(size if number == axis else n for number, n in enumerate(x.shape))
 
 
-all_reduce = builder(AllReduceOp)
+_all_reduce = builder(AllReduceOp)
+
+
+def all_reduce(x: ir.Value, *, ranks: int, mesh_axis: str, reduction: str = "sum") -> TensorValue:
+    """Build the `graph.all_reduce` of `x`."""
+    return _all_reduce(x, reduction=reduction, ranks=ranks, mesh_axis=mesh_axis)
+
+
 all_gather = builder(AllGatherOp)
 all_slice = builder(AllSliceOp)

@@ -237,6 +237,13 @@ def test_sums_are_in_the_order_of_the_ranks(dtype, ranks, size):
         np.testing.assert_array_equal(y, expected)
 
 
+def test_the_largest_of_all_ranks():
+    xs = [RNG.standard_normal((3, ONE_SHOT_BYTES), np.float32) for _ in range(4)]
+    found = run_in_lockstep(lambda rank: all_reduce(xs[rank.rank], rank, "max"), lockstep_ranks(4))
+    for y in found:
+        np.testing.assert_array_equal(y, np.max(xs, axis=0))
+
+
 def test_large_sums_take_two_exchanges():
     ranks = lockstep_ranks(4)
     run_in_lockstep(lambda rank: all_reduce(np.ones(ONE_SHOT_BYTES, np.float32), rank), ranks)

@@ -4,8 +4,8 @@ A block is planned before anything is built. It ends at column-parallel matmuls,
 all ranks have, at constants, and at values that ranks have as a whole and take a part of.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ....dialects import graph
@@ -14,7 +14,7 @@ from ....mlir import ir
 from ...infra.query import producer
 from ...infra.rewrite import Decline
 from .rules import local_form
-from .sharding import LocalForm, Mesh, Request, Sharding
+from .sharding import LocalForm, Mesh, Request, Sharding, whole_axis
 
 MAX_OPS = 256
 """Maximum number of ops in a block: longer chains run through several layers."""
@@ -101,9 +101,10 @@ class ParallelBlock:
         """Build `op` on one rank, all of whose requests were planned, and its block."""
         return self._local(op, form, self.build())
 
-    def all_reduce(self, value: ir.Value) -> ir.Value:
-        """The sum of `value` over the ranks."""
-        return graph.all_reduce(value, ranks=self.mesh.ranks, mesh_axis=self.mesh.axis)
+    def all_reduce(self, value: ir.Value, reduction: str = "sum") -> ir.Value:
+        """`value` of all ranks, combined."""
+        mesh = self.mesh
+        return graph.all_reduce(value, ranks=mesh.ranks, mesh_axis=mesh.axis, reduction=reduction)
 
     def all_gather(self, value: ir.Value, sharding: Sharding) -> ir.Value:
         """The whole of which each rank has the part `value`."""
@@ -175,6 +176,33 @@ class ParallelBlock:
             "axis": sharding.axis, "sections": sharding.sections,
             "ranks": self.mesh.ranks, "mesh_axis": self.mesh.axis,
         }  # fmt: skip
+
+
+def taken_block(value: ir.Value, axis: int, mesh: Mesh) -> tuple[ParallelBlock, Sharding]:
+    """The block of `value`, divided along `axis`, if ranks have all parts of its weights already.
+    Raises `Decline`."""
+    whole = whole_axis(value, axis)
+    block = ParallelBlock(mesh)
+    block.plan(value, whole)
+    for sections in sorted({*block.taken_sections(), whole.sections}):
+        if sum(sections) == whole.size:
+            sharding = replace(whole, sections=sections)
+            found = ParallelBlock(mesh)
+            found.plan(value, sharding)
+            if found.has_weights and found.is_taken:
+                return found, sharding
+    raise Decline(next(iter(block.reasons), "no weight that it comes from is divided"))
+
+
+def first_taken(value: ir.Value, axes: Iterable[int], mesh: Mesh) -> tuple[ParallelBlock, Sharding]:
+    """`taken_block` along the first of `axes` for which there is one. Raises `Decline`."""
+    reasons: list[str] = []
+    for axis in axes:
+        try:
+            return taken_block(value, axis, mesh)
+        except Decline as decline:
+            reasons.append(decline.reason)
+    raise Decline(next(iter(reasons), "it has no axes"))
 
 
 def _slices(value: ir.Value) -> Iterator[graph.AllSliceOp]:

@@ -8,7 +8,7 @@ from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.greedy import apply_rewrites
 from ...infra.registry import register
 from .local_values import GatherResult
-from .matmuls import GatherColumns, RowParallel, report_whole
+from .matmuls import GatherColumns, ReduceParts, RowParallel, report_whole
 from .rules import forget_sections, note_sections
 from .sharding import Mesh
 
@@ -53,6 +53,7 @@ class Shard(Pass):
             note_sections(block)
         # Of matmuls in a row the last two are a pair: before attention there may be another one.
         apply_rewrites(op, [RowParallel(mesh)], state, bottom_up=True)
+        apply_rewrites(op, [ReduceParts(mesh)], state)
         if self.local:
             apply_rewrites(op, [GatherResult(mesh, {*self.local})], state)
         apply_rewrites(op, [GatherColumns(mesh, self.gather_bytes)], state)

@@ -6,9 +6,9 @@ from typing import Any
 from ....dialects import graph
 from ....mlir import ir
 from ...infra.query import producer
-from ...infra.rewrite import Decline, Rewrite
-from .block import ParallelBlock
-from .sharding import Mesh, Sharding, whole_axis
+from ...infra.rewrite import Rewrite
+from .block import first_taken
+from .sharding import Mesh
 
 NAME = "graph.name"
 RETURN = "func.return"
@@ -33,24 +33,8 @@ class GatherResult(Rewrite):
 
     def rewrite(self, op: Any):
         (value,) = op.operation.results
-        block, sharding = self._block(value)
+        block, sharding = first_taken(value, range(graph.type_of(value).rank), self.mesh)
         return block.all_gather(block.build()[value, sharding], sharding)
-
-    def _block(self, value: ir.Value) -> tuple[ParallelBlock, Sharding]:
-        """The block of `value` along the first axis for which there is one. Raises `Decline`."""
-        reasons: list[str] = []
-        for axis in range(graph.type_of(value).rank):
-            block = ParallelBlock(self.mesh)
-            try:
-                sharding = whole_axis(value, axis)
-                block.plan(value, sharding)
-            except Decline as decline:
-                reasons.append(decline.reason)
-                continue
-            if block.has_weights and block.is_taken:
-                return block, sharding
-            reasons += block.reasons
-        raise Decline(next(iter(reasons), "no weight that it comes from is divided"))
 
 
 def _result_names(value: ir.Value) -> set[str]:

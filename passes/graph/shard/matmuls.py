@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from ....dialects import graph
 from ....dialects.locations import node_name
 from ....mlir import ir
 from ...infra.base import FUNCTION, PassState
 from ...infra.query import producer
 from ...infra.rewrite import Decline, Rewrite
-from .block import Matmul, ParallelBlock, is_weight, weight_bytes
+from .block import Matmul, ParallelBlock, first_taken, is_weight, weight_bytes
 from .rules import local_form
 from .sharding import LocalForm, Mesh, Sharding, whole_axis
 
@@ -61,6 +63,36 @@ class RowParallel(Rewrite):
                 return block, form
             reasons += block.reasons
         return next(iter(reasons), "nothing is summed that ranks may have parts of")
+
+
+class ReduceParts(Rewrite):
+    """``max(f(x @ w))  -->  all_reduce(max(f(x @ part of w)))``, and the same for ``min`` and sums.
+
+    Where ranks have parts of the weights already, as for the scales of operands that are quantised
+    dynamically. Exact but for the order of sums.
+    """
+
+    name = "reduce-parts"
+    root = (graph.ReduceMaxOp, graph.ReduceMinOp, graph.ReduceSumOp)
+
+    def __init__(self, mesh: Mesh):
+        self.mesh = mesh
+
+    def pattern(self, op: Any):
+        if is_nested(op) or graph.type_of(op.x).dtype == np.bool_:
+            return None
+        try:
+            block, sharding = first_taken(op.x, op.axes, self.mesh)
+        except Decline:
+            return None
+        return {"block": block, "sharding": sharding}
+
+    def rewrite(self, op: Any, *, block: ParallelBlock, sharding: Sharding):
+        part = block.build()[op.x, sharding]
+        return block.all_reduce(graph.build(type(op), [part], op.attrs), _REDUCTIONS[type(op)])
+
+
+_REDUCTIONS = {graph.ReduceMaxOp: "max", graph.ReduceMinOp: "min", graph.ReduceSumOp: "sum"}
 
 
 class GatherColumns(Rewrite):

@@ -34,7 +34,7 @@ func.func @all_gather(%x: tensor<4x3xf32>) -> tensor<4x4xf32> {
 
 func.func @all_reduce(%x: tensor<4xi1>) -> tensor<4xi1> {
   // expected-error@+1 {{needs a numeric operand, not bool}}
-  %0 = "graph.all_reduce"(%x) {mesh_axis = "tensor", ranks = 2 : i64} : (tensor<4xi1>) -> tensor<4xi1>
+  %0 = "graph.all_reduce"(%x) {mesh_axis = "tensor", ranks = 2 : i64, reduction = "sum"} : (tensor<4xi1>) -> tensor<4xi1>
   return %0 : tensor<4xi1>
 }
 
@@ -42,6 +42,14 @@ func.func @all_reduce(%x: tensor<4xi1>) -> tensor<4xi1> {
 
 func.func @no_name(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{the mesh axis has no name}}
-  %0 = "graph.all_reduce"(%x) {mesh_axis = "", ranks = 2 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = "graph.all_reduce"(%x) {mesh_axis = "", ranks = 2 : i64, reduction = "sum"} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @product(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error@+1 {{'product' is none of sum, max, min}}
+  %0 = "graph.all_reduce"(%x) {mesh_axis = "tensor", ranks = 2 : i64, reduction = "product"} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }

@@ -67,6 +67,17 @@ def test_a_value_that_all_ranks_have_counts_for_each():
     np.testing.assert_array_equal(result, [2, 4])
 
 
+@pytest.mark.parametrize("reduction", ["max", "min"])
+def test_extremes(reduction):
+    def body(x):
+        part = graph.all_slice(x, axis=0, sections=[4], **MESH)
+        return graph.all_reduce(part, reduction=reduction, **MESH)
+
+    x = np.float32([1, 2, np.nan, -3])
+    (result,) = run(body, x, types=["4xf32"])
+    np.testing.assert_array_equal(result, [np.nan, {"max": 2, "min": -3}[reduction]])
+
+
 def test_groups_of_ops_run_on_each_rank():
     def body(x):
         part = graph.all_slice(x, axis=0, sections=[4], **MESH)

@@ -22,7 +22,7 @@
 // CHECK: %[[PARTS:.*]] = "graph.mul"({{.*}} -> tensor<?x2xf32, ["n"]>
 // CHECK: %[[ROWS:.*]] = "graph.all_slice"({{.*}}) {axis = 0 : i64, {{.*}}} : (tensor<4x3xf32>) -> tensor<2x3xf32>
 // CHECK: %[[SUM:.*]] = "graph.matmul"(%[[PARTS]], %[[ROWS]])
-// CHECK: %[[Y:.*]] = "graph.all_reduce"(%[[SUM]]) {mesh_axis = "tensor", ranks = 2 : i64} : (tensor<?x3xf32, ["n"]>)
+// CHECK: %[[Y:.*]] = "graph.all_reduce"(%[[SUM]]) {mesh_axis = "tensor", ranks = 2 : i64, reduction = "sum"} : (tensor<?x3xf32, ["n"]>)
 // CHECK: return %[[Y]]
 
 // RANK-LABEL: @gated

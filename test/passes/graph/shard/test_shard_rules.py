@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rewriting import rewrite, weights
+from rewriting import number, rewrite, weights
 
 from graphc.dialects import graph
 from graphc.dialects.symbolic import Dim
@@ -256,6 +256,20 @@ def test_what_others_use_is_gathered_once():
 
     outcome = shard(body, "3x5xf32")
     assert outcome.counts == {"row-parallel": 1, "gather-columns": 1}
+
+
+@pytest.mark.parametrize("reduce", [graph.reduce_max, graph.reduce_min, graph.reduce_sum])
+def test_scales_are_of_all_parts(reduce):
+    """Nothing is gathered for the scale of an operand, as of one that is quantised dynamically."""
+
+    def body(x):
+        hidden = graph.relu(graph.add(dense(x, 5, 8, 0), number(1.0, x)))
+        scale = graph.add(reduce(hidden, axes=[0, 1, 2], keepdims=False), number(1.0, x))
+        return graph.mul(graph.matmul(graph.div(hidden, scale), weights(8, 5, seed=1)), scale)
+
+    outcome = shard(body, f"{B}x{S}x5xf32")
+    assert outcome.counts == {"row-parallel": 1, "reduce-parts": 1}
+    assert "all_gather" not in outcome.ops
 
 
 def test_tables_and_logits_are_gathered():
