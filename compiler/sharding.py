@@ -115,7 +115,9 @@ class ShardedModel:
     def interpret(self) -> CompiledModel:
         """All ranks in this process, in numpy."""
         whole = replace(self.options, pipeline="")
-        return interpreted(Compilation(self._copy(), self.name, whole, self.report))
+        model = interpreted(Compilation(self._copy(), self.name, whole))
+        model.report = self.report
+        return model
 
     @property
     def weight_bytes(self) -> int:

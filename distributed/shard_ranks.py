@@ -26,8 +26,9 @@ def run_on_ranks(
 
     `model` is a model as `graphc.compile` takes it, which is divided among the ranks with `options`
     (see `graphc.distributed.shard`), or what `shard` made of it. Rank 0 reads `feeds`; what other
-    ranks give is ignored. The outputs are the same bits on all ranks. By default `comm` is
-    ``MPI.COMM_WORLD`` of mpi4py.
+    ranks give is ignored. The outputs are the same bits on all ranks. Inputs that are `carried` (an
+    option of `shard`) are fed in the first call, and again to begin anew; each rank keeps its part
+    of them, and no output shows them. By default `comm` is ``MPI.COMM_WORLD`` of mpi4py.
 
     An error in a rank is printed and ends the processes of all ranks (``MPI_Abort``), as the others
     would wait for it for ever.

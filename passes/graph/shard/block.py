@@ -5,6 +5,7 @@ all ranks have, at constants, and at values that ranks have as a whole and take 
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -185,12 +186,13 @@ def taken_block(value: ir.Value, axis: int, mesh: Mesh) -> tuple[ParallelBlock, 
     block = ParallelBlock(mesh)
     block.plan(value, whole)
     for sections in sorted({*block.taken_sections(), whole.sections}):
-        if sum(sections) == whole.size:
-            sharding = replace(whole, sections=sections)
-            found = ParallelBlock(mesh)
-            found.plan(value, sharding)
-            if found.has_weights and found.is_taken:
-                return found, sharding
+        sharding = replace(whole, sections=sections)
+        found = ParallelBlock(mesh)
+        if sharding.size == whole.size:
+            with suppress(Decline):
+                found.plan(value, sharding)
+                if found.has_weights and found.is_taken:
+                    return found, sharding
     raise Decline(next(iter(block.reasons), "no weight that it comes from is divided"))
 
 

@@ -1,6 +1,7 @@
 """Matmuls with weights that ranks have parts of (Megatron-LM; Shoeybi et al., 2019)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,6 @@ from ...infra.rewrite import Decline, Rewrite
 from .block import Matmul, ParallelBlock, first_taken, is_weight, weight_bytes
 from .rules import local_form
 from .sharding import LocalForm, Mesh, Sharding, whole_axis
-
-ROW_PARALLEL, GATHER = "row-parallel", "gather-columns"
-
 
 NESTED = "it is within a loop or a branch, and only the function is cut at collectives"
 
@@ -33,7 +31,7 @@ class RowParallel(Rewrite):
     attention, what belongs to these. Exact but for the order of sums.
     """
 
-    name = ROW_PARALLEL
+    name = "row-parallel"
     root = (graph.MatmulOp, graph.EinsumOp)
 
     def __init__(self, mesh: Mesh):
@@ -101,7 +99,7 @@ class GatherColumns(Rewrite):
     For weights of `gather_bytes` at least, and for those that ranks have parts of already. Exact.
     """
 
-    name = GATHER
+    name = "gather-columns"
     root = (graph.MatmulOp, graph.EinsumOp, graph.GatherOp)
 
     def __init__(self, mesh: Mesh, gather_bytes: int):
@@ -109,9 +107,7 @@ class GatherColumns(Rewrite):
 
     def pattern(self, op: Any):
         found = self.block(op)
-        return (
-            None if isinstance(found, str) else dict(zip(("block", "sharding"), found, strict=True))
-        )
+        return None if isinstance(found, str) else {"block": found[0], "sharding": found[1]}
 
     def rewrite(self, op: Any, *, block: ParallelBlock, sharding: Sharding):
         form = local_form(op, sharding, self.mesh)
@@ -124,23 +120,31 @@ class GatherColumns(Rewrite):
         try:
             columns = _columns(op)
             block = self._planned(op, columns)
-            for sections in sorted({*block.taken_sections(), columns.sections}):
-                if sum(sections) == columns.size:
-                    sharding = Sharding(columns.axis, sections)
-                    found = self._planned(op, sharding)
-                    if found.is_taken:
-                        return found, sharding
         except Decline as decline:
             return decline.reason
+        for sections in sorted({*block.taken_sections(), columns.sections}):
+            taken = self._taken(op, replace(columns, sections=sections))
+            if taken is not None:
+                return taken
         size = sum(weight_bytes(value) for value, _ in block.constants())
         if size < self.gather_bytes:
             return f"its weights of {size} bytes are less than gather-bytes"
         return block, columns
 
+    def _taken(self, op: Any, sharding: Sharding) -> tuple[ParallelBlock, Sharding] | None:
+        """The block and the sharding of the result, if ranks have these parts already."""
+        try:
+            block = self._planned(op, sharding)
+        except Decline:
+            return None
+        return (block, sharding) if block.is_taken else None
+
     def _planned(self, op: Any, sharding: Sharding) -> ParallelBlock:
         """The block of the weights of `op`. Raises `Decline`."""
         if problem := sharding.problem(self.mesh):
             raise Decline(problem)
+        if sharding.size != graph.type_of(op.result).shape[sharding.axis]:
+            raise Decline("its weights are divided along another axis")
         block = ParallelBlock(self.mesh)
         for value, request in local_form(op, sharding, self.mesh).parts(op):
             if not is_weight(value):
