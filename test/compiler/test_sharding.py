@@ -69,13 +69,7 @@ def assert_close(found, expected):
 
 @pytest.mark.parametrize(
     ("name", "ranks", "sums"),
-    [
-        ("bert-tiny", 2, 4),
-        ("bert-tiny", 4, 4),
-        ("gpt2-tiny", 4, 4),
-        ("llama", 2, 2),
-        ("phi3", 2, 2),
-    ],
+    [("bert-tiny", 4, 4), ("gpt2-tiny", 2, 4), ("llama", 2, 2), ("phi3", 2, 2)],
 )
 def test_ranks_give_what_the_whole_model_gives(paths, name, ranks, sums):
     feeds, expected = draw(paths[name])
@@ -117,11 +111,11 @@ def test_caches_whose_heads_are_not_divided(paths):
 
 
 def test_a_rank_has_its_share_of_the_weights(paths):
-    whole = shard(paths["gpt2-tiny"], 1, target="interpret").weight_bytes
-    parts = [shard(paths["gpt2-tiny"], ranks, gather_bytes=0, target="interpret").weight_bytes
-             for ranks in (2, 4)]  # fmt: skip
-    assert parts[0] < 0.55 * whole
-    assert parts[1] < 0.32 * whole
+    whole, part = (
+        shard(paths["gpt2-tiny"], ranks, gather_bytes=0, target="interpret").weight_bytes
+        for ranks in (1, 4)
+    )
+    assert part < 0.32 * whole
 
 
 def feed_forward(columns=8, batch: int | str = "n"):
