@@ -44,7 +44,7 @@ def compile(
     timeout: float | None = None,
     progress: Progress | None = None,
     save_temps: str | os.PathLike[str] | None = None,
-    host: bool = True,
+    host: str | bool = True,
     check_rewrites: bool = False,
     assume: Mapping[str, bool] | None = None,
     overridden: Sequence[str] = (),
@@ -78,7 +78,10 @@ def compile(
 
     Nodes that cannot be compiled (strings, sequences, images, unsupported operators) run on the
     host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
-    report give the reasons. With ``host=False`` a model with such nodes is rejected.
+    report give the reasons. `host` names their engine: ``onnxruntime``, ``python``, or ``auto``
+    (True), which is ONNX Runtime for nodes that it is faster at and computes as they are defined,
+    if it is installed, and Python for others and with ``strict``. With ``host=False`` a model with
+    such nodes is rejected.
 
     Compiled models are cached: a model that was compiled before, with the same options and the same
     graphc on the same kind of CPU, is not compiled again. `cache` names the folder, False disables
@@ -143,11 +146,11 @@ def _ready(job: "Job") -> CompiledModel:
     found = job.find()
     if found is not None:
         try:
-            return load(found.path, threads=job.threads, report=found.report)
+            return job.load(found.path, found.report)
         except ModuleFileError as error:
             logger.info("the cache has '%s', which does not load: %s", found.path, error)
     contents, report = job.make(for_here=True)
-    return load(contents, threads=job.threads, report=report)
+    return job.load(contents, report)
 
 
 @takes_old_arguments
@@ -177,12 +180,19 @@ class Job:
 
     def __init__(self, model: Any, options: Sequence[Options]):
         self._model, self._options = model, options
-        self.threads = options[0].threads
         self.is_compiled = any(each.target.is_compiled for each in options)
         store = next((each.cache for each in options if each.cache is not None), None)
         if store is not None and options[0].progress is not None:
             options[0].progress(ProgressEvent("cache", 0.0))
         self._kept = ModelCache(store, model, options)
+
+    def load(self, source: Any, report: "Report") -> CompiledModel:
+        """Load the compiled model, from a path or from its bytes."""
+        first = self._options[0]
+        made = load(source, threads=first.threads, host=first.engine, report=report)
+        if made.parts:
+            report.parts = list(made.parts)  # which know their engines
+        return made
 
     def find(self) -> CachedModel | None:
         """The model from the cache, or None."""

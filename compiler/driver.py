@@ -208,7 +208,7 @@ def compile_with(model: Any, options: Options) -> CompiledModel:
     if options.target.name != "cpu":
         open_device(options.target.driver)  # fail before any work is done
     contents, report = to_module(model, options)
-    return load(contents, threads=options.threads, report=report)
+    return load(contents, threads=options.threads, host=options.engine, report=report)
 
 
 def to_file(model: Any, options: Sequence[Options]) -> tuple[bytes, Report]:
@@ -263,7 +263,9 @@ def interpret(model: Any, options: Options) -> CompiledModel:
     report = Report(title=model_name(model))
     metadata, made = _make_parts(model, options, report, interpreted)
     runnables = [
-        NativePart(each) if isinstance(each, CompiledModel) else open_host_part(each)
+        NativePart(each)
+        if isinstance(each, CompiledModel)
+        else open_host_part(each, options.engine, options.threads)
         for each in made
     ]
     return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
@@ -306,7 +308,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> PartitionPlan:
     plan = make_plan(
         model,
         dims=options.dims,
-        why_not=why_not,
+        why_not=functools.partial(why_not, engine=options.engine),
         outputs=options.outputs,
         overridden=options.overridden,
         independent_dims=options.independent_dims,

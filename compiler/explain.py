@@ -19,7 +19,7 @@ def explain(
     dims: Mapping[str, int] | None = None,
     pipeline: str | None = None,
     precision: str = "f32",
-    host: bool = True,
+    host: str | bool = True,
     check_rewrites: bool = False,
 ) -> CompilationReport:
     """Run the passes over the graph of an ONNX model, without compiling: the report lists their

@@ -20,6 +20,7 @@ from ..runtime import ProgressEvent, Target, resolve_target
 from ..runtime.cache.compile_cache import CompileCache
 from ..runtime.cache.settings import find_cache
 from ..runtime.device.discovery import on_this_machine
+from ..runtime.host.engine_choice import AUTO, ENGINES, engine_for, read_engine
 from ..runtime.threads.usable_cpus import usable_cpus
 
 Progress = Callable[[ProgressEvent], None]
@@ -117,14 +118,17 @@ class Options:
             recorded=True,
         ),
     )
-    host: bool = field(
-        default=True,
+    host: str | bool = field(
+        default=AUTO,
         metadata=_option(
-            "run nodes that cannot be compiled on the host",
+            "what runs nodes that cannot be compiled: onnxruntime, python, or for each node the "
+            "faster of those installed (auto)",
+            _flag("--host-engine", choices=ENGINES),
             _flag(
                 "--no-host",
                 "refuse models with nodes that cannot be compiled",
-                action="store_false",
+                action="store_const",
+                const=False,
             ),
             group=Group.GRAPH,
             effect=Effect.CALL,
@@ -241,6 +245,7 @@ class Options:
         cache: Any = None,
         save_temps: Any = None,
         extra_flags: Sequence[str] = (),
+        host: str | bool = AUTO,
         assume: Mapping[str, bool] | None = None,
         donate: Sequence[str] = (),
         **rest: Any,
@@ -267,6 +272,7 @@ class Options:
             cache=find_cache(cache) if row.is_compiled else None,
             save_temps=None if save_temps is None else Path(save_temps),
             extra_flags=tuple(extra_flags),
+            host=read_engine(host) if host is not False else False,
             assume=dict(assume or {}),
             donate=tuple(donate),
             **rest,
@@ -283,6 +289,11 @@ class Options:
         if not names or len(set(names)) != len(names):
             raise UsageError(f"targets must be one or more different ones, not {', '.join(names)}")
         return found
+
+    @property
+    def engine(self) -> str:
+        """The engine of nodes on the host."""
+        return engine_for(read_engine(self.host or AUTO), self.precision)
 
     def decisive(self) -> dict[str, Any]:
         """The options that determine the result, as plain values."""

@@ -15,6 +15,9 @@ from ..errors import (
     UsageError,
 )
 from ..runtime.execution.hybrid import Runnable, open_host_part
+from ..runtime.host.engine_choice import PYTHON
+from ..runtime.host.onnxruntime_session import OnnxRuntimeSession, is_installed
+from ..runtime.host.registry import HostError
 from ..runtime.model import NativePart
 from ..runtime.threads.usable_cpus import usable_cpus
 from .region_graph import HOST
@@ -56,33 +59,21 @@ class TargetBackend:
 
 
 class _OnnxRuntimePart:
-    def __init__(self, contents: bytes, threads: int | None):
-        import onnxruntime
+    engines: Mapping[str, str] = {}
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or usable_cpus()
-        options.log_severity_level = 4
-        # Two pools of spinning workers would take turns on the same cores.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        try:
-            self._session = onnxruntime.InferenceSession(
-                contents, options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # its exceptions have no common base
-            raise PlacementError(f"{ONNXRUNTIME}: {error}") from error
-        self._outputs = [output.name for output in self._session.get_outputs()]
+    def __init__(self, session: OnnxRuntimeSession):
+        self._session = session
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name. Raises `ExecutionError`."""
         try:
-            results = self._session.run(None, dict(feeds))
-        except Exception as error:  # its exceptions have no common base
+            return self._session.run(feeds)
+        except HostError as error:
             raise ExecutionError(f"{ONNXRUNTIME}: {error}") from error
-        return dict(zip(self._outputs, results, strict=True))
 
     def close(self) -> None:
         """Free the session."""
-        del self._session
+        self._session.close()
 
 
 class OnnxRuntimeBackend:
@@ -93,15 +84,16 @@ class OnnxRuntimeBackend:
     compiles = False
 
     def __init__(self, threads: int | None = None):
-        try:
-            import onnxruntime  # noqa: F401
-        except ImportError as error:
-            raise MissingPackageError("the device onnxruntime", "onnxruntime", "place") from error
-        self._threads = threads
+        if not is_installed():
+            raise MissingPackageError("the device onnxruntime", "onnxruntime", "place")
+        self._threads = threads or usable_cpus()
 
     def open(self, part: onnx.ModelProto) -> Runnable:
         """Make a session for `part`. Raises `PlacementError`."""
-        return _OnnxRuntimePart(part.SerializeToString(), self._threads)
+        try:
+            return _OnnxRuntimePart(OnnxRuntimeSession(part.SerializeToString(), self._threads))
+        except HostError as error:
+            raise PlacementError(f"{ONNXRUNTIME}: {error}") from error
 
 
 class HostBackend:
@@ -114,7 +106,7 @@ class HostBackend:
     def open(self, part: onnx.ModelProto) -> Runnable:
         """Load `part`. Raises `PlacementError`."""
         try:
-            return open_host_part(part.SerializeToString())
+            return open_host_part(part.SerializeToString(), PYTHON)
         except GraphcError as error:
             raise PlacementError(f"{HOST}: {error}") from error
 

@@ -31,6 +31,7 @@ from .execution.variants import Calls, Compile, Variants, has_variants
 from .feeds import FeedBinder, as_array, name_arguments
 from .files.module_file import ModuleFile, OpenedFile, open_file, read_module
 from .files.output_file import write_atomically
+from .host.engine_choice import AUTO, engine_for, read_engine
 from .metadata import DONATED_KEY, OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
 from .targets import resolve_target
 from .values import ValueSpec
@@ -41,6 +42,7 @@ def load(
     *,
     target: str | None = None,
     threads: int | None = None,
+    host: str | bool = AUTO,
     report: Any = None,
 ) -> "CompiledModel":
     """Load a ``.vmfb`` or ``.gcm`` made by graphc, from a path or from its bytes.
@@ -49,15 +51,17 @@ def load(
     ``cpu`` that this machine can run, or `target`; `CompiledModel.target` tells which. `threads` is
     the number of workers that share one call, by default one for each CPU that this process may
     use. Calls that are too short to benefit from several threads stay on the caller's thread.
+    `host` is the engine of the nodes in a ``.gcm`` that are not compiled, as in `graphc.compile`.
     `report` is passed on to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
-    `DeviceError` if this machine cannot run it, `UsageError` for invalid `threads` or a `target`
-    that the file has no code for.
+    `DeviceError` if this machine cannot run it, `UsageError` for invalid `threads` or `host`, or a
+    `target` that the file has no code for, and `MissingPackageError` if `host` is ``onnxruntime``
+    and that is not installed.
     """
     source = source if isinstance(source, (bytes, bytearray)) else Path(source)
     if is_hybrid(source):
-        return _load_hybrid(source, target, threads, report)
+        return _load_hybrid(source, target, threads, read_engine(host), report)
     file = open_file(source)
     modules = file.modules()
     if not modules:
@@ -106,13 +110,14 @@ def _open_session(file: ModuleFile, driver: str, threads: int | None) -> "Invoca
 
 
 def _load_hybrid(
-    source: Path | bytes, target: str | None, threads: int | None, report: Any
+    source: Path | bytes, target: str | None, threads: int | None, host: str, report: Any
 ) -> "CompiledModel":
     file = read_hybrid(source)
+    engine = engine_for(host, file.metadata.options.get("precision"))
 
     def open_part(spec: PartSpec, data: bytes) -> Runnable:
         if not spec.native:
-            return open_host_part(data)
+            return open_host_part(data, engine, threads)
         if is_hybrid(data):
             raise ModuleFileError("a compiled part is a file of parts itself")
         return NativePart(_require_names(load(data, target=target, threads=threads), spec))
@@ -174,6 +179,7 @@ class NativePart:
     def __init__(self, model: "CompiledModel"):
         self._model = model
         self._outputs = [spec.name for spec in model.outputs]
+        self.engines: Mapping[str, str] = {}
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name."""

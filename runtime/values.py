@@ -5,8 +5,10 @@ optional is its value or ``None``, a map is a dict.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from operator import countOf
 from typing import Any
 
 import ml_dtypes
@@ -35,16 +37,49 @@ class ValueSpec:
 
 def bind_value(value: Any, type_: str, where: str) -> Any:
     """Convert `value` to the host's representation of `type_`. Raises `FeedError`."""
-    wrapped = _WRAPPED.fullmatch(type_)
-    if wrapped is None:
+    kind, inner = _parsed(type_)
+    if kind == "tensor":
         return _bind_tensor(value, type_, where)
-    kind, inner = wrapped.groups()
     if kind == "optional":
         return None if value is None else bind_value(value, inner, where)
     if kind == "map":
         return _bind_map(_require(value, Mapping, type_, where), type_, where)
     items = _require(value, (list, tuple), type_, where)
     return [bind_value(item, inner, f"{where}[{i}]") for i, item in enumerate(items)]
+
+
+@cache
+def _parsed(type_: str) -> tuple[str, str]:
+    """The kind of `type_`, and the type within it."""
+    wrapped = _WRAPPED.fullmatch(type_)
+    return ("tensor", "") if wrapped is None else (wrapped[1], wrapped[2])
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """Element type, rank (None for any) and sizes by axis of a tensor."""
+
+    dtype: np.dtype
+    rank: int | None
+    sizes: tuple[tuple[int, int], ...]
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        if self.rank is not None and len(shape) != self.rank:
+            return False
+        return not self.sizes or all(shape[axis] == size for axis, size in self.sizes)
+
+
+@cache
+def _tensor(type_: str) -> _Tensor:
+    matched = _TENSOR.fullmatch(type_)
+    assert matched is not None, type_
+    name, shape = matched.groups()
+    dims = [dim for dim in (shape or "").split(", ") if dim]
+    return _Tensor(
+        np.dtype(object if name == "string" else getattr(ml_dtypes, name, name)),
+        None if shape is None else len(dims),
+        tuple((axis, int(dim)) for axis, dim in enumerate(dims) if dim.isdecimal()),
+    )
 
 
 def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str) -> Any:
@@ -59,6 +94,12 @@ def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any
     key_type, value_type = type_[len("map(") : -1].split(", ", 1)
     value_type = value_type.partition("[")[0]  # exporters declare axes that scalars do not have
     key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
+    dtype = _tensor(value_type).dtype
+    literal = {"O": str, "f": float}.get(dtype.kind)
+    if set(map(type, given)) <= {key_kind} and set(map(type, given.values())) <= {literal}:
+        column = np.empty(len(given), dtype)
+        column[:] = [*given.values()]
+        return dict(zip(given, column, strict=True))
     bound: dict[Any, Any] = {}
     for key, item in given.items():
         if not isinstance(key, kinds):
@@ -68,17 +109,16 @@ def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any
 
 
 def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
-    matched = _TENSOR.fullmatch(type_)
-    assert matched is not None, type_
-    dtype, dims = matched.groups()
+    wanted = _tensor(type_)
+    dtype = wanted.dtype
     if value is None:
         raise FeedError(f"{where} must be {type_}, given None")
-    array = _strings(value, type_, where) if dtype == "string" else np.asarray(value)
-    if dtype != "string" and array.dtype != _numpy_dtype(dtype):
+    array = _strings(value, type_, where) if dtype.hasobject else np.asarray(value)
+    if array.dtype != dtype:
         if hasattr(value, "dtype"):
             raise FeedError(f"{where} must be {type_}, given {array.dtype.name}; cast it")
-        array = array.astype(_numpy_dtype(dtype))
-    if dims is not None and not _fits(array.shape, [d for d in dims.split(", ") if d]):
+        array = array.astype(dtype)
+    if not wanted.fits(array.shape):
         raise FeedError(f"{where} must be {type_}, given an array of shape {list(array.shape)}")
     return array
 
@@ -86,7 +126,8 @@ def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
 def _strings(value: Any, type_: str, where: str) -> np.ndarray:
     """An array of ``str``; bytes are decoded as UTF-8."""
     array = np.asarray(value, object)
-    if set(map(type, array.ravel().tolist())) <= {str}:
+    items = (array if array.ndim == 1 else array.ravel()).tolist()
+    if countOf(map(type, items), str) == len(items):
         return array
     texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
     if not all(isinstance(text, str) for text in texts):
@@ -94,13 +135,3 @@ def _strings(value: Any, type_: str, where: str) -> np.ndarray:
     bound = np.empty(len(texts), object)
     bound[:] = texts
     return bound.reshape(array.shape)
-
-
-def _numpy_dtype(name: str) -> np.dtype:
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
-def _fits(shape: tuple[int, ...], dims: Sequence[str]) -> bool:
-    return len(shape) == len(dims) and all(
-        not dim.isdecimal() or int(dim) == size for size, dim in zip(shape, dims, strict=True)
-    )

@@ -95,8 +95,8 @@ FLOORS = {
     ),
     "runtime": (
         *("errors", "runtime/device", "runtime/elements", "runtime/execution", "runtime/feeds"),
-        *("runtime/files", "runtime/iree_compile", "runtime/metadata", "runtime/targets"),
-        "runtime/values",
+        *("runtime/files", "runtime/host", "runtime/iree_compile", "runtime/metadata"),
+        *("runtime/targets", "runtime/values"),
     ),
     "viewing": ("errors", "mlir", "cpu_model", "dialects", "passes"),
     "compiler": (),

@@ -65,7 +65,7 @@ def _open(flags: argparse.Namespace) -> Any:
     if Path(flags.model).suffix in COMPILED:
         from ..runtime import load
 
-        return load(flags.model, target=flags.target, threads=flags.threads)
+        return load(flags.model, target=flags.target, threads=flags.threads, host=flags.host)
     from ..compiler.compile import compile
 
     arguments = compile_arguments(flags)

@@ -49,7 +49,7 @@ def _run(flags: argparse.Namespace) -> int:
     progress = ProgressLine()
     options = {"prefill_chunk": flags.prefill_chunk} if flags.prefill_chunk is not None else {}
     with (
-        open_socket(flags.host, flags.port) as listener,
+        open_socket(flags.address, flags.port) as listener,
         load(flags.folder, progress=progress.show, **options, **arguments) as model,
     ):
         _ = model.tokenizer  # a folder without one is an error now
@@ -115,7 +115,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_address(group: "argparse._ArgumentGroup") -> None:
-    group.add_argument("--host", default="127.0.0.1", help="(default: %(default)s, this machine)")
+    group.add_argument(
+        "--host", dest="address", default="127.0.0.1", help="(default: %(default)s, this machine)"
+    )
     group.add_argument("--port", type=int, default=8000, help="0: a free one (default: 8000)")
     group.add_argument(
         "--api-key", metavar="KEY", help=f"the key that clients send (or ${KEY_VARIABLE})"

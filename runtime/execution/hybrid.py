@@ -6,8 +6,8 @@ or the caller needs them.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from ...errors import DeviceError, FeedError, UsageError
 from ..elements import ELEMENT_TYPES
 from ..feeds import FeedBinder
+from ..host.engine_choice import AUTO
 from ..metadata import TensorSpec, format_shape
+from ..threads.usable_cpus import usable_cpus
 from ..values import ValueSpec, bind_value
 from .execution_context import CallSpec
 
@@ -29,7 +31,8 @@ logger = logging.getLogger("graphc")
 class PartSpec:
     """One part of a model: where it runs, its nodes, and the names of its inputs and outputs.
 
-    `reasons` maps nodes on the host to the reason why they are not compiled.
+    `reasons` maps nodes on the host to the reason why they are not compiled, `engines` to what runs
+    them in this process: ``ONNX Runtime`` or ``Python``, with the reason where that is slower.
     """
 
     native: bool
@@ -37,10 +40,14 @@ class PartSpec:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     reasons: Mapping[str, str] = field(default_factory=dict)
+    engines: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         lines = [f"{'compiled' if self.native else 'on the host'}: {len(self.nodes)} node(s)"]
         lines += [f"  {node}: {self.reasons[node]}" for node in self.nodes if node in self.reasons]
+        for engine in dict.fromkeys(self.engines.values()):
+            nodes = ", ".join(node for node, each in self.engines.items() if each == engine)
+            lines.append(f"  run by {engine}: {nodes}")
         return "\n".join(lines)
 
 
@@ -57,6 +64,9 @@ def warn_of_host(name: str, parts: Sequence[PartSpec]) -> None:
 
 class Runnable(Protocol):
     """A part that is ready to run."""
+
+    engines: Mapping[str, str]
+    """What runs each node of a part on the host."""
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name."""
@@ -84,8 +94,11 @@ class HybridSession:
         self._parts: list[tuple[PartSpec, Runnable]] = list(parts)
         self._inputs = tuple(inputs)
         self._outputs = tuple(outputs)
-        self.parts = tuple(spec for spec, _ in parts)
+        self.parts = tuple(replace(spec, engines=part.engines) for spec, part in parts)
         self._dead_after = [self._dead(index) for index in range(len(parts))]
+        self._is_one_part = len(parts) == 1 and (
+            set(inputs) == set(self.parts[0].inputs) and set(outputs) <= set(self.parts[0].outputs)
+        )
 
     def invoke(self, inputs: Sequence[Any], call_spec: CallSpec) -> list[Any]:
         """Run all parts; return one value for each output of `call_spec`. `inputs` must fit the
@@ -98,12 +111,21 @@ class HybridSession:
                 "on_device is for models that are compiled as a whole"
             )
         values = dict(zip(self._inputs, inputs, strict=True))
+        if self._is_one_part:
+            values = self._parts[0][1].run(values)
+        else:
+            self._run_parts(values)
+        given: set[int] = set()
+        for value in inputs:
+            _add_memory(value, given)
+        return [_own(values[self._outputs[index]], given) for index in call_spec.outputs]
+
+    def _run_parts(self, values: dict[str, Any]) -> None:
+        """Run the parts one after the other, on `values` by name, which the outputs join."""
         for (spec, part), dead in zip(self._parts, self._dead_after, strict=True):
-            values |= part.run({name: values[name] for name in spec.inputs})
+            values.update(part.run({name: values[name] for name in spec.inputs}))
             for name in dead:
                 del values[name]
-        given = {id(array) for array in _arrays(inputs)}
-        return [_own(values[self._outputs[index]], given) for index in call_spec.outputs]
 
     def close(self) -> None:
         """Free every part."""
@@ -119,20 +141,28 @@ class HybridSession:
         return sorted((here | set(() if index else self._inputs)) - needed)
 
 
-def _arrays(values: Iterable[Any]) -> Iterator[np.ndarray]:
-    """The arrays in `values`, including those in sequences."""
-    for value in values:
-        if isinstance(value, np.ndarray):
-            yield value
-        elif isinstance(value, list):
-            yield from _arrays(value)
+def _add_memory(value: Any, memory: set[int]) -> None:
+    """Add the identities of what holds the elements of the arrays in `value`: for a view, that of
+    the array that it is a view of."""
+    if isinstance(value, np.ndarray):
+        memory.add(id(value if value.base is None else value.base))
+    elif isinstance(value, list):
+        for item in value:
+            _add_memory(item, memory)
 
 
 def _own(value: Any, given: set[int]) -> Any:
-    """A result that is none of the caller's own arrays, whose ids are `given`."""
+    """A result that shares no memory with the caller's arrays, whose identities are `given`, nor
+    with the results before it, whose identities are added."""
+    if isinstance(value, np.ndarray):
+        memory = id(value if value.base is None else value.base)
+        if memory in given:
+            return value.copy()
+        given.add(memory)
+        return value
     if isinstance(value, list) and not (value and isinstance(value[0], dict)):
         return [_own(item, given) for item in value]
-    return value.copy() if isinstance(value, np.ndarray) and id(value) in given else value
+    return value
 
 
 class HybridBinder:
@@ -143,10 +173,32 @@ class HybridBinder:
         tensors = [s for s in inputs if isinstance(s, TensorSpec) and s.dtype in ELEMENT_TYPES]
         self._tensor_names = tuple(spec.name for spec in tensors)
         self._tensors = FeedBinder(tensors)
-        self._others = {spec.name: _type(spec) for spec in inputs if spec not in tensors}
+        self._others = {
+            spec.name: (_type(spec), f"input '{spec.name}'")
+            for spec in inputs
+            if spec not in tensors
+        }
 
     def bind(self, feeds: Mapping[str, Any]) -> list[Any]:
         """One value per input. Raises `FeedError` that lists all problems."""
+        if type(feeds) is dict and len(feeds) == len(self._names):
+            try:
+                return self._bind_all(feeds)
+            except (KeyError, FeedError):
+                pass  # `_check` raises with all problems
+        return self._check(feeds)
+
+    def _bind_all(self, feeds: Mapping[str, Any]) -> list[Any]:
+        """One value per input, for feeds with the right names. Raises KeyError, `FeedError`."""
+        if not self._others:
+            return self._tensors.bind(feeds)
+        bound = {n: bind_value(feeds[n], *about) for n, about in self._others.items()}
+        if self._tensor_names:
+            tensors = self._tensors.bind({name: feeds[name] for name in self._tensor_names})
+            bound.update(zip(self._tensor_names, tensors, strict=True))
+        return [bound[name] for name in self._names]
+
+    def _check(self, feeds: Mapping[str, Any]) -> list[Any]:
         if not isinstance(feeds, Mapping):
             raise FeedError(
                 f"feeds must map input names to values, not be a {type(feeds).__name__}"
@@ -154,18 +206,19 @@ class HybridBinder:
         problems: list[str] = []
         differing: frozenset[str] = frozenset()
         bound: dict[str, Any] = {}
-        try:
-            arrays = self._tensors.bind({n: v for n, v in feeds.items() if n not in self._others})
-            bound |= zip(self._tensor_names, arrays, strict=True)
-        except FeedError as error:
-            problems.append(str(error))
-            differing = error.names
-        for name, type_ in self._others.items():
+        tensors = {n: v for n, v in feeds.items() if n not in self._others}
+        if tensors or self._tensor_names:
+            try:
+                bound.update(zip(self._tensor_names, self._tensors.bind(tensors), strict=True))
+            except FeedError as error:
+                problems.append(str(error))
+                differing = error.names
+        for name, (type_, where) in self._others.items():
             if name not in feeds:
                 problems.append(f"input '{name}' is missing: expected {type_}")
                 continue
             try:
-                bound[name] = bind_value(feeds[name], type_, f"input '{name}'")
+                bound[name] = bind_value(feeds[name], type_, where)
             except FeedError as error:
                 problems.append(str(error))
         if problems:
@@ -179,16 +232,17 @@ def _type(spec: TensorSpec | ValueSpec) -> str:
     return spec.type if isinstance(spec, ValueSpec) else f"{spec.dtype}{format_shape(spec.shape)}"
 
 
-def open_host_part(contents: bytes | memoryview) -> Runnable:
-    """Load a host part from its bytes. Raises `DeviceError` if `onnx` is not installed."""
-    return _host()(contents)
+def open_host_part(
+    contents: bytes | memoryview, engine: str = AUTO, threads: int | None = None
+) -> Runnable:
+    """Load a host part from its bytes; `engine` runs it, on as many as `threads`.
 
-
-def _host() -> Callable[[bytes | memoryview], Runnable]:
+    Raises `DeviceError` if `onnx` is not installed.
+    """
     try:
         from ..host.part import HostPart
     except ImportError as error:
         raise DeviceError(
             f"a part of this model runs on the host, which needs the package onnx: {error}"
         ) from error
-    return HostPart
+    return HostPart(contents, engine, threads or usable_cpus())

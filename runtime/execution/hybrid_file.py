@@ -57,7 +57,7 @@ def write_hybrid(
     manifest = {
         "format_version": FORMAT_VERSION,
         "metadata": json.loads(metadata.to_json()),
-        "parts": [asdict(part) for part in parts],
+        "parts": [_fields(part) for part in parts],
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -65,6 +65,11 @@ def write_hybrid(
         for index, (part, data) in enumerate(zip(parts, contents, strict=True)):
             archive.writestr(zipfile.ZipInfo(_entry(index, part)), data)
     return buffer.getvalue()
+
+
+def _fields(part: PartSpec) -> dict[str, Any]:
+    """The fields of a part that a file holds."""
+    return {name: value for name, value in asdict(part).items() if name != "engines"}
 
 
 def read_hybrid(source: Path | bytes | bytearray) -> HybridFile:

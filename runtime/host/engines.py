@@ -12,29 +12,27 @@ from onnx import numpy_helper
 
 from .segments import subgraphs
 
-AUTO, ONNXRUNTIME, PYTHON = "auto", "onnxruntime", "python"
-
 _AS_FAST = {
-    "": frozenset(
+    "": frozenset([
         # These pass references to tensors; a session copies the tensors.
-        "Constant Identity Optional OptionalGetElement OptionalHasElement SequenceAt "
-        "SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "
-        "ConcatFromSequence SplitToSequence "
+        "Constant", "Identity", "Optional", "OptionalGetElement", "OptionalHasElement",
+        "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert",
+        "SequenceLength", "ConcatFromSequence", "SplitToSequence",
         # Views, and moves of references to strings.
-        "Concat Expand Flatten Gather GatherElements GatherND Reshape Shape Size Slice Split "
-        "Squeeze Tile Transpose Unsqueeze Where "
+        "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Reshape", "Shape",
+        "Size", "Slice", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
         # The work is less than that of copying the strings.
-        "StringConcat StringNormalizer "
+        "StringConcat", "StringNormalizer",
         # Pillow decodes.
-        "ImageDecoder".split()
-    ),
+        "ImageDecoder",
+    ]),
     # A map becomes a row, or a row a map, in one pass in C.
-    "ai.onnx.ml": frozenset(["CastMap", "DictVectorizer", "ZipMap", "ArrayFeatureExtractor"]),
-}
+    "ai.onnx.ml": frozenset(["ArrayFeatureExtractor", "CastMap", "DictVectorizer", "ZipMap"]),
+}  # fmt: skip
 """Operators by domain that run in Python as fast as in a session of their own, measured on 1 and on
 1,000 rows (``python -m graphc.benchmarks.host_parts``). Between nodes of a session they join it."""
 _SERIAL = {
-    "": frozenset("Cast RegexFullMatch StringSplit TfIdfVectorizer".split()),
+    "": frozenset(["Cast", "RegexFullMatch", "StringSplit", "TfIdfVectorizer"]),
     "ai.onnx.ml": frozenset(["CategoryMapper", "LabelEncoder"]),
     "com.microsoft": frozenset(["MurmurHash3", "Tokenizer"]),
 }

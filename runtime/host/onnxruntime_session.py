@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from .registry import HostError
 
 PACKAGE = "onnxruntime"
-_ELEMENTS = frozenset(
-    "float double float16 bool string int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
-)
+_ELEMENTS = frozenset([
+    "bool", "double", "float", "float16", "int8", "int16", "int32", "int64", "string", "uint8",
+    "uint16", "uint32", "uint64",
+])  # fmt: skip
 """Element types that ONNX Runtime takes and returns as numpy arrays."""
 _ELEMENT = re.compile(r"(?<!_)tensor\((\w+)\)|map\((\w+),")
 
@@ -56,29 +55,29 @@ class OnnxRuntimeSession:
         self.outputs = [output.name for output in session.get_outputs()]
         for each in (*session.get_inputs(), *session.get_outputs()):
             _require_numpy(each.name, each.type)
+        inputs = session.get_inputs()
+        self._numbers = [each.name for each in inputs if re.match(r"tensor\((?!string)", each.type)]
         self._session: Any = session
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name. Raises `HostError` if ONNX Runtime fails."""
         try:
-            results = self._session.run(self.outputs, _native(feeds))
+            results = self._session.run(self.outputs, self._native(feeds))
         except Exception as error:  # its exceptions have no common base
             raise HostError(_reason(error)) from error
         return dict(zip(self.outputs, results, strict=True))
 
+    def _native(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`feeds` with arrays in this machine's byte order, the one that ONNX Runtime knows."""
+        for name in self._numbers:
+            if not feeds[name].dtype.isnative:
+                native = feeds[name].astype(feeds[name].dtype.newbyteorder("="))
+                feeds = {**feeds, name: native}
+        return feeds
+
     def close(self) -> None:
         """Free the session, after the calls that run."""
         self._session = None
-
-
-def _native(feeds: Mapping[str, Any]) -> dict[str, Any]:
-    """`feeds` with arrays of the byte order of this machine, the only one that ONNX Runtime knows."""
-    return {
-        name: value.astype(value.dtype.newbyteorder("="))
-        if type(value) is np.ndarray and not value.dtype.isnative
-        else value
-        for name, value in feeds.items()
-    }
 
 
 def _require_numpy(name: str, type_: str) -> None:

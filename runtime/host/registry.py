@@ -15,8 +15,8 @@ table holds operators that ONNX defines in prose only, and those for which `onnx
 other values than the prose or ONNX Runtime.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 Factory = Callable[..., Callable[..., Any]]
 
@@ -25,6 +25,14 @@ _table: dict[tuple[str, str], list[tuple[int, Factory]]] = {}
 
 class HostError(Exception):
     """The reason why a node cannot run on the host, or not on these values."""
+
+
+class Runner(Protocol):
+    """Nodes that are ready to run."""
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The outputs by name. Raises `ExecutionError`, which names the node."""
+        ...
 
 
 def host_op(op_type: str, domain: str = "", since: int = 1) -> Callable[[Factory], Factory]:

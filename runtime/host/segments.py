@@ -10,8 +10,6 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper
 
-from .registry import HostError
-
 
 @dataclass(frozen=True)
 class Segment:
@@ -98,6 +96,12 @@ class Divider:
             for home, names in zip(ordered, inputs, strict=True)
         ]
 
+    def alone(self, index: int) -> Segment:
+        """Node `index` as a segment of a session."""
+        outputs = tuple(name for name in self._graph.node[index].output if name)
+        nodes = tuple(sorted({index, *self._constants_of([index])}))
+        return Segment(True, nodes, self._inputs([index]), outputs)
+
     def _before(self, index: int) -> Iterator[int]:
         """The nodes before `index` whose results it reads, without constants."""
         for name in self._reads[index]:
@@ -132,18 +136,15 @@ def _count(levels: Mapping[int, int]) -> int:
 
 
 def segment_model(model: onnx.ModelProto, segment: Segment) -> onnx.ModelProto:
-    """`segment` as a model. Raises `HostError` if the type of an input is not known."""
+    """`segment` as a model, with types where `model` has them."""
     graph = model.graph
     nodes = [graph.node[index] for index in segment.nodes]
     read = {name for node in nodes for name in read_names(node)}
     types = {each.name: each for each in (*graph.value_info, *graph.output, *graph.input)}
-    for name in segment.inputs:
-        if name not in types or types[name].type.WhichOneof("value") is None:
-            raise HostError(f"the type of '{name}' is not known")
     made = helper.make_graph(
         nodes,
         graph.name,
-        [types[name] for name in segment.inputs],
+        [types.get(name, onnx.ValueInfoProto(name=name)) for name in segment.inputs],
         [types.get(name, onnx.ValueInfoProto(name=name)) for name in segment.outputs],
         [tensor for tensor in graph.initializer if tensor.name in read],
     )
