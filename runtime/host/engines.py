@@ -103,7 +103,21 @@ def _label_encoder(node: onnx.NodeProto, _: int) -> str | None:
     return "it does not find the key NaN" if any(map(math.isnan, keys)) else None
 
 
+def _max_unpool(node: onnx.NodeProto, _: int) -> str | None:
+    given = len(node.input) > 2 and node.input[2]
+    return "it takes the indices for those of the output's shape" if given else None
+
+
+def _resize(node: onnx.NodeProto, _: int) -> str | None:
+    mode = _attributes(node).get("coordinate_transformation_mode")
+    if mode is None or not (mode.ref_attr_name or mode.s == b"align_corners"):
+        return None
+    return "it aligns corners for another size where a scale gives no whole one"
+
+
 _DEVIATIONS: dict[tuple[str, str], Callable[[onnx.NodeProto, int], str | None]] = {
+    ("", "MaxUnpool"): _max_unpool,
+    ("", "Resize"): _resize,
     ("", "StringSplit"): _string_split,
     ("", "StringNormalizer"): _string_normalizer,
     ("ai.onnx.ml", "LabelEncoder"): _label_encoder,

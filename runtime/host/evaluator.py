@@ -104,8 +104,16 @@ def make_graph(graph: onnx.GraphProto, context: Context) -> Body:
         tuple(info.name for info in graph.output),
         tuple(info.type if info.HasField("type") else None for info in graph.output),
         {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer},
-        tuple(make_step(node, context) for node in graph.node),
+        tuple(_named_step(node, context) for node in graph.node),
     )
+
+
+def _named_step(node: onnx.NodeProto, context: Context) -> NodeStep:
+    """`make_step`, with errors that name the node."""
+    try:
+        return make_step(node, context)
+    except HostError as error:
+        raise HostError(f"node '{node.name}' ({node.op_type}): {error}") from error
 
 
 def make_step(node: onnx.NodeProto, context: Context) -> NodeStep:

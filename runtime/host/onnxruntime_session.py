@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from .registry import HostError
 
 PACKAGE = "onnxruntime"
@@ -68,11 +70,13 @@ class OnnxRuntimeSession:
         return dict(zip(self.outputs, results, strict=True))
 
     def _native(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`feeds` with arrays in this machine's byte order, the one that ONNX Runtime knows."""
+        """`feeds` with all numbers in arrays of this machine's byte order."""
         for name in self._numbers:
-            if not feeds[name].dtype.isnative:
-                native = feeds[name].astype(feeds[name].dtype.newbyteorder("="))
-                feeds = {**feeds, name: native}
+            value = feeds[name]
+            if type(value) is not np.ndarray:  # numpy's scalars
+                feeds = {**feeds, name: np.asarray(value)}
+            elif not value.dtype.isnative:
+                feeds = {**feeds, name: value.astype(value.dtype.newbyteorder("="))}
         return feeds
 
     def close(self) -> None:

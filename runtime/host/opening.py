@@ -64,9 +64,7 @@ class SegmentOpener:
             return [index not in self.reasons for index in range(len(nodes))]
         for index, node in enumerate(nodes):
             if not is_as_fast_in_python(node) and index not in self.reasons:
-                reason = self._deviations[index]
-                reason = reason or (None if is_installed() else NOT_INSTALLED)
-                self.reasons |= {index: reason} if reason else {}
+                self._leave_to_python(index)
         wanted = [
             index not in self.reasons and not is_as_fast_in_python(node)
             for index, node in enumerate(nodes)
@@ -78,6 +76,19 @@ class SegmentOpener:
             for index in range(len(nodes))
         ]
         return self._divider.pull_in(wanted, allowed)
+
+    def _leave_to_python(self, index: int) -> None:
+        """Note the reason why node `index` runs in Python, if there is one."""
+        node, deviation_ = self._model.graph.node[index], self._deviations[index]
+        if deviation_ is not None:
+            self.reasons[index] = f"ONNX Runtime deviates from ONNX: {deviation_}"
+            logger.info("node '%s' (%s) runs in Python: %s", node.name, node.op_type, deviation_)
+        elif not is_installed():
+            self.reasons[index] = NOT_INSTALLED
+            logger.warning(
+                "node '%s' (%s) runs in Python, which is slower than ONNX Runtime: %s",
+                node.name, node.op_type, NOT_INSTALLED,
+            )  # fmt: skip
 
     def _session(self, segment: Segment) -> OnnxRuntimeSession:
         model = segment_model(self._model, segment)

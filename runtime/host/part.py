@@ -11,7 +11,7 @@ from ...errors import DeviceError, GraphcError, ModuleFileError
 from .engine_choice import AUTO, ONNXRUNTIME, PYTHON
 from .onnxruntime_segment import OnnxRuntimeSegment
 from .onnxruntime_session import OnnxRuntimeSession, is_installed
-from .opening import SegmentOpener
+from .opening import NOT_INSTALLED, SegmentOpener
 from .registry import HostError, Runner
 from .segments import Segment, segment_model
 
@@ -35,7 +35,10 @@ class HostPart:
         except (DecodeError, ValueError, TypeError, KeyError) as error:
             raise ModuleFileError(f"a part for the host is damaged: {error}") from error
         except Exception as error:
-            raise DeviceError(f"a part of the model cannot run on the host: {error}") from error
+            text = f"a part of the model cannot run on the host: {error}"
+            if isinstance(error, HostError) and engine != PYTHON and not is_installed():
+                text += f"; ONNX Runtime may run it, but {NOT_INSTALLED}"
+            raise DeviceError(text) from error
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name. Raises `ExecutionError`, which names the node."""
