@@ -38,6 +38,7 @@ class SegmentOpener:
     def open(self) -> list[tuple[Segment, OnnxRuntimeSession | None]]:
         """The segments in execution order, with the sessions of those that have one."""
         in_session = self._in_session()
+        self._warn_of_missing_package()
         while any(in_session):
             opened: list[tuple[Segment, OnnxRuntimeSession | None]] = []
             refused: dict[int, str] = {}
@@ -85,10 +86,6 @@ class SegmentOpener:
             logger.info("node '%s' (%s) runs in Python: %s", node.name, node.op_type, deviation_)
         elif not is_installed():
             self.reasons[index] = NOT_INSTALLED
-            logger.warning(
-                "node '%s' (%s) runs in Python, which is slower than ONNX Runtime: %s",
-                node.name, node.op_type, NOT_INSTALLED,
-            )  # fmt: skip
 
     def _session(self, segment: Segment) -> OnnxRuntimeSession:
         model = segment_model(self._model, segment)
@@ -110,6 +107,15 @@ class SegmentOpener:
             except (HostError, ImportError) as error:
                 refused[index] = str(error)
         return refused or dict.fromkeys(segment.nodes, reason)
+
+    def _warn_of_missing_package(self) -> None:
+        nodes = self._model.graph.node
+        slow = [nodes[i].name for i, reason in self.reasons.items() if reason == NOT_INSTALLED]
+        if slow:
+            logger.warning(
+                "nodes %s run in Python, which is slower than ONNX Runtime: %s",
+                ", ".join(f"'{name}'" for name in slow), NOT_INSTALLED,
+            )  # fmt: skip
 
     def _warn(self, refused: Mapping[int, str]) -> None:
         for index, reason in refused.items():
