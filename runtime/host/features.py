@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,7 @@ def zip_map(
                 f"takes rows of {count} elements, one for each label, not {list(x.shape)}"
             )
         rows = x.tolist() if x.ndim == 2 else [x.tolist()]
-        return [dict(zip(labels, row)) for row in rows]  # noqa: B905  as many: checked above
+        return [*map(dict, map(zip, repeat(labels), rows))]
 
     return zip_rows
 

@@ -89,11 +89,16 @@ def _index(position: Any, last: int, sequence: list[Any]) -> int:
 
 @host_op("SplitToSequence")
 def split_to_sequence(*, axis: int = 0, keepdims: int = 1) -> Callable[..., list[np.ndarray]]:
+    """Views of `x`, one for each part."""
+
     def cut(x: np.ndarray, split: np.ndarray | None = None) -> list[np.ndarray]:
-        if split is None:
-            parts = np.split(x, x.shape[axis], axis) if x.shape[axis] else []
-            return parts if keepdims else [np.squeeze(part, axis) for part in parts]
-        return np.split(x, _ends(split, x.shape[axis])[:-1], axis)
+        moved = np.moveaxis(x, axis, 0)
+        if split is None and not keepdims:
+            return [moved[index, ...] for index in range(len(moved))]
+        ends = range(1, len(moved) + 1) if split is None else _ends(split, len(moved))
+        back = axis % x.ndim
+        before = (slice(None),) * back
+        return [x[(*before, slice(a, b))] for a, b in zip([0, *ends], ends, strict=False)]
 
     return cut
 

@@ -1,5 +1,6 @@
 """Operators on tensors of strings: arrays of Python strings."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -137,21 +138,31 @@ def _matches(pattern: str) -> Callable[[str], Sequence[str]]:
 def _between(separators: Sequence[str]) -> Callable[[str], Sequence[str]]:
     if list(separators) == [""]:
         return list
-    compiled = [compile_re2(separator) for separator in separators]
+    cuts = [_cut_at(separator) for separator in separators]
+    if len(cuts) == 1:
+        return cuts[0]
 
     def cut(text: str) -> list[str]:
         pieces = [text]
-        for separator in compiled:
-            pieces = [piece for each in pieces for piece in _cut(separator, each)]
+        for each in cuts:
+            pieces = [piece for whole in pieces for piece in each(whole)]
         return pieces
 
     return cut
 
 
-def _cut(separator: Any, text: str) -> list[str]:
-    """The pieces of `text` between matches of `separator`; groups in it have no effect."""
-    pieces, start = [], 0
-    for match in separator.finditer(text):
-        pieces.append(text[start : match.start()])
-        start = match.end()
-    return [*pieces, text[start:]]
+def _cut_at(separator: str) -> Callable[[str], list[str]]:
+    """A function that gives the pieces of a text between matches of the expression `separator`;
+    groups in it have no effect."""
+    if separator and re.fullmatch(r"[\w\s,;:!@#%&=<>/'\"~`_-]+", separator):  # matches itself
+        return lambda text: text.split(separator)
+    find = compile_re2(separator).finditer
+
+    def cut(text: str) -> list[str]:
+        pieces, start = [], 0
+        for match in find(text):
+            pieces.append(text[start : match.start()])
+            start = match.end()
+        return [*pieces, text[start:]]
+
+    return cut
