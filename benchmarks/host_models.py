@@ -90,7 +90,10 @@ def _of_strings(batch: int, random: np.random.Generator) -> Iterator[HostCase]:
     pool = [*(f"word-{i}" for i in range(500)), *pairs]
     cases = {
         "StringNormalizer": (
-            _node("StringNormalizer", "x", "y", case_change_action="LOWER", stopwords=["a", "of"], locale="C.UTF-8"),
+            _node(
+                "StringNormalizer", "x", "y", case_change_action="LOWER", stopwords=["a", "of"],
+                locale="C.UTF-8",  # that of this name is part of the C library
+            ),
             _strings("m"),
         ),
         "StringSplit": (_node("StringSplit", "x", "y counts", delimiter="-"), _strings("n", "m")),

@@ -60,6 +60,7 @@ class TargetBackend:
 
 class _OnnxRuntimePart:
     engines: Mapping[str, str] = {}
+    owns_results = True
 
     def __init__(self, session: OnnxRuntimeSession):
         self._session = session

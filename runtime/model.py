@@ -180,6 +180,7 @@ class NativePart:
         self._model = model
         self._outputs = [spec.name for spec in model.outputs]
         self.engines: Mapping[str, str] = {}
+        self.owns_results = True
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name."""

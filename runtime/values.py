@@ -5,9 +5,10 @@ optional is its value or ``None``, a map is a dict.
 """
 
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from operator import countOf
 from typing import Any
 
@@ -35,30 +36,35 @@ class ValueSpec:
         return f"{self.name}: {self.type}"
 
 
-def bind_value(value: Any, type_: str, where: str) -> Any:
-    """Convert `value` to the host's representation of `type_`. Raises `FeedError`."""
-    kind, inner = _parsed(type_)
-    if kind == "tensor":
-        return _bind_tensor(value, type_, where)
-    if kind == "optional":
-        return None if value is None else bind_value(value, inner, where)
-    if kind == "map":
-        return _bind_map(_require(value, Mapping, type_, where), type_, where)
-    items = _require(value, (list, tuple), type_, where)
-    return [bind_value(item, inner, f"{where}[{i}]") for i, item in enumerate(items)]
+Bind = Callable[[Any, str], Any]
+"""Converts a value; an error says where it was given. Raises `FeedError`."""
 
 
-@cache
-def _parsed(type_: str) -> tuple[str, str]:
-    """The kind of `type_`, and the type within it."""
+def binder_of(type_: str) -> Bind:
+    """A function that converts values to the host's representation of `type_`."""
     wrapped = _WRAPPED.fullmatch(type_)
-    return ("tensor", "") if wrapped is None else (wrapped[1], wrapped[2])
+    if wrapped is None:
+        return partial(_bind_tensor, _tensor(type_))
+    kind, inner = wrapped.groups()
+    if kind == "map":
+        return partial(_bind_map, type_)
+    return partial(_bind_optional if kind == "optional" else _bind_items, type_, binder_of(inner))
+
+
+def _bind_optional(_: str, bind: Bind, value: Any, where: str) -> Any:
+    return None if value is None else bind(value, where)
+
+
+def _bind_items(type_: str, bind: Bind, value: Any, where: str) -> list[Any]:
+    items = _require(value, (list, tuple), type_, where)
+    return [bind(item, f"{where}[{i}]") for i, item in enumerate(items)]
 
 
 @dataclass(frozen=True)
 class _Tensor:
-    """Element type, rank (None for any) and sizes by axis of a tensor."""
+    """A tensor's type as text, its element type, rank (None for any) and sizes by axis."""
 
+    text: str
     dtype: np.dtype
     rank: int | None
     sizes: tuple[tuple[int, int], ...]
@@ -69,13 +75,13 @@ class _Tensor:
         return not self.sizes or all(shape[axis] == size for axis, size in self.sizes)
 
 
-@cache
 def _tensor(type_: str) -> _Tensor:
     matched = _TENSOR.fullmatch(type_)
     assert matched is not None, type_
     name, shape = matched.groups()
     dims = [dim for dim in (shape or "").split(", ") if dim]
     return _Tensor(
+        type_,
         np.dtype(object if name == "string" else getattr(ml_dtypes, name, name)),
         None if shape is None else len(dims),
         tuple((axis, int(dim)) for axis, dim in enumerate(dims) if dim.isdecimal()),
@@ -89,49 +95,50 @@ def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str)
     return value
 
 
-def _bind_map(given: Mapping[Any, Any], type_: str, where: str) -> dict[Any, Any]:
-    """A dict of Python keys and numpy values, whose types are explicit."""
+def _bind_map(type_: str, value: Any, where: str) -> dict[Any, Any]:
+    """A dict of Python keys and numpy values, whose types are explicit, or of Python floats and
+    strings, which stand for float32 and strings."""
+    given: Mapping[Any, Any] = _require(value, Mapping, type_, where)
     key_type, value_type = type_[len("map(") : -1].split(", ", 1)
     value_type = value_type.partition("[")[0]  # exporters declare axes that scalars do not have
     key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
-    dtype = _tensor(value_type).dtype
-    literal = {"O": str, "f": float}.get(dtype.kind)
-    if set(map(type, given)) <= {key_kind} and set(map(type, given.values())) <= {literal}:
-        column = np.empty(len(given), dtype)
-        column[:] = [*given.values()]
-        return dict(zip(given, column, strict=True))
+    if countOf(map(type, given), key_kind) == len(given):
+        if value_type == "string" and countOf(map(type, given.values()), str) == len(given):
+            return dict(given)
+        if value_type == "float32" and countOf(map(type, given.values()), float) == len(given):
+            return dict(zip(given, array("f", given.values()), strict=True))  # rounded
+    wanted = _tensor(value_type)
     bound: dict[Any, Any] = {}
     for key, item in given.items():
         if not isinstance(key, kinds):
             raise FeedError(f"{where} must be {type_}, and has the key {key!r}")
-        bound[key_kind(key)] = _bind_tensor(item, value_type, f"{where}[{key!r}]")[()]
+        bound[key_kind(key)] = _bind_tensor(wanted, item, f"{where}[{key!r}]")[()]
     return bound
 
 
-def _bind_tensor(value: Any, type_: str, where: str) -> np.ndarray:
-    wanted = _tensor(type_)
-    dtype = wanted.dtype
+def _bind_tensor(wanted: _Tensor, value: Any, where: str) -> np.ndarray:
+    dtype, text = wanted.dtype, wanted.text
     if value is None:
-        raise FeedError(f"{where} must be {type_}, given None")
-    array = _strings(value, type_, where) if dtype.hasobject else np.asarray(value)
-    if array.dtype != dtype:
+        raise FeedError(f"{where} must be {text}, given None")
+    bound = _strings(value, text, where) if dtype.hasobject else np.asarray(value)
+    if bound.dtype != dtype:
         if hasattr(value, "dtype"):
-            raise FeedError(f"{where} must be {type_}, given {array.dtype.name}; cast it")
-        array = array.astype(dtype)
-    if not wanted.fits(array.shape):
-        raise FeedError(f"{where} must be {type_}, given an array of shape {list(array.shape)}")
-    return array
+            raise FeedError(f"{where} must be {text}, given {bound.dtype.name}; cast it")
+        bound = bound.astype(dtype)
+    if not wanted.fits(bound.shape):
+        raise FeedError(f"{where} must be {text}, given an array of shape {list(bound.shape)}")
+    return bound
 
 
 def _strings(value: Any, type_: str, where: str) -> np.ndarray:
     """An array of ``str``; bytes are decoded as UTF-8."""
-    array = np.asarray(value, object)
-    items = (array if array.ndim == 1 else array.ravel()).tolist()
+    given = np.asarray(value, object)
+    items = (given if given.ndim == 1 else given.ravel()).tolist()
     if countOf(map(type, items), str) == len(items):
-        return array
-    texts = [item.decode() if isinstance(item, bytes) else item for item in array.flat]
+        return given
+    texts = [item.decode() if isinstance(item, bytes) else item for item in items]
     if not all(isinstance(text, str) for text in texts):
         raise FeedError(f"{where} must be {type_}, and holds other things than strings")
     bound = np.empty(len(texts), object)
     bound[:] = texts
-    return bound.reshape(array.shape)
+    return bound.reshape(given.shape)

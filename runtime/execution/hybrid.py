@@ -18,7 +18,7 @@ from ..feeds import FeedBinder
 from ..host.engine_choice import AUTO
 from ..metadata import TensorSpec, format_shape
 from ..threads.usable_cpus import usable_cpus
-from ..values import ValueSpec, bind_value
+from ..values import ValueSpec, binder_of
 from .execution_context import CallSpec
 
 SHOWN_REASONS = 8
@@ -67,6 +67,8 @@ class Runnable(Protocol):
 
     engines: Mapping[str, str]
     """What runs each node of a part on the host."""
+    owns_results: bool
+    """True if no output shares memory with an input, a constant or another output."""
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs by name."""
@@ -96,6 +98,10 @@ class HybridSession:
         self._outputs = tuple(outputs)
         self.parts = tuple(replace(spec, engines=part.engines) for spec, part in parts)
         self._dead_after = [self._dead(index) for index in range(len(parts))]
+        self._is_closed = False
+        self._owns_results = all(part.owns_results for _, part in parts) and not (
+            set(outputs) & set(inputs)
+        )
         self._is_one_part = len(parts) == 1 and (
             set(inputs) == set(self.parts[0].inputs) and set(outputs) <= set(self.parts[0].outputs)
         )
@@ -103,7 +109,7 @@ class HybridSession:
     def invoke(self, inputs: Sequence[Any], call_spec: CallSpec) -> list[Any]:
         """Run all parts; return one value for each output of `call_spec`. `inputs` must fit the
         model."""
-        if not self._parts and self.parts:
+        if self._is_closed:
             raise UsageError(f"model '{self._name}' is closed")
         if call_spec.staying:
             raise UsageError(
@@ -115,6 +121,8 @@ class HybridSession:
             values = self._parts[0][1].run(values)
         else:
             self._run_parts(values)
+        if self._owns_results:
+            return [values[self._outputs[index]] for index in call_spec.outputs]
         given: set[int] = set()
         for value in inputs:
             _add_memory(value, given)
@@ -132,6 +140,7 @@ class HybridSession:
         for _, part in self._parts:
             part.close()
         self._parts = []
+        self._is_closed = bool(self.parts)
 
     def _dead(self, index: int) -> list[str]:
         """The values that are dead after part `index`: no later part reads them, and they are not
@@ -152,11 +161,11 @@ def _add_memory(value: Any, memory: set[int]) -> None:
 
 
 def _own(value: Any, given: set[int]) -> Any:
-    """A result that shares no memory with the caller's arrays, whose identities are `given`, nor
-    with the results before it, whose identities are added."""
+    """A result that shares no memory with constants, which are read-only, with the caller's arrays,
+    whose identities are `given`, or with the results before it, whose identities are added."""
     if isinstance(value, np.ndarray):
         memory = id(value if value.base is None else value.base)
-        if memory in given:
+        if memory in given or not value.flags.writeable:
             return value.copy()
         given.add(memory)
         return value
@@ -174,7 +183,7 @@ class HybridBinder:
         self._tensor_names = tuple(spec.name for spec in tensors)
         self._tensors = FeedBinder(tensors)
         self._others = {
-            spec.name: (_type(spec), f"input '{spec.name}'")
+            spec.name: (binder_of(_type(spec)), f"input '{spec.name}'", _type(spec))
             for spec in inputs
             if spec not in tensors
         }
@@ -192,7 +201,7 @@ class HybridBinder:
         """One value per input, for feeds with the right names. Raises KeyError, `FeedError`."""
         if not self._others:
             return self._tensors.bind(feeds)
-        bound = {n: bind_value(feeds[n], *about) for n, about in self._others.items()}
+        bound = {n: bind(feeds[n], where) for n, (bind, where, _) in self._others.items()}
         if self._tensor_names:
             tensors = self._tensors.bind({name: feeds[name] for name in self._tensor_names})
             bound.update(zip(self._tensor_names, tensors, strict=True))
@@ -213,12 +222,12 @@ class HybridBinder:
             except FeedError as error:
                 problems.append(str(error))
                 differing = error.names
-        for name, (type_, where) in self._others.items():
+        for name, (bind, where, type_) in self._others.items():
             if name not in feeds:
                 problems.append(f"input '{name}' is missing: expected {type_}")
                 continue
             try:
-                bound[name] = bind_value(feeds[name], type_, where)
+                bound[name] = bind(feeds[name], where)
             except FeedError as error:
                 problems.append(str(error))
         if problems:

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import onnx
-from onnx import numpy_helper
 
 from ...errors import ExecutionError
 from .reference import FunctionBody, find_operator
-from .registry import HostError, find_factory
+from .registry import HostError, constant, find_factory
 
 MAX_DEPTH = 64
 """Maximum nesting depth of functions and subgraphs."""
@@ -103,7 +102,7 @@ def make_graph(graph: onnx.GraphProto, context: Context) -> Body:
         tuple(info.name for info in graph.input),
         tuple(info.name for info in graph.output),
         tuple(info.type if info.HasField("type") else None for info in graph.output),
-        {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer},
+        {tensor.name: constant(tensor) for tensor in graph.initializer},
         tuple(_named_step(node, context) for node in graph.node),
     )
 
@@ -165,7 +164,7 @@ def _value(attribute: onnx.AttributeProto, context: Context) -> Any:
     if attribute.type == onnx.AttributeProto.GRAPH:
         return make_graph(attribute.g, context.within())
     if attribute.type == onnx.AttributeProto.TENSOR:
-        return numpy_helper.to_array(attribute.t)
+        return constant(attribute.t)
     value = onnx.helper.get_attribute_value(attribute)
     if isinstance(value, bytes):
         return value.decode()

@@ -174,7 +174,7 @@ def cast_map(
 
     def cast(x: Mapping[int, Any]) -> np.ndarray:
         if map_form == "DENSE":
-            return np.array([[convert(x[key]) for key in sorted(x)]], dtype)
+            return np.array([[*map(convert, map(x.__getitem__, sorted(x)))]], dtype)
         if min(x, default=0) < 0:
             raise HostError(f"a key of {min(x)} in a sparse map")
         return np.array([[convert(x[i]) if i in x else missing for i in range(max_map)]], dtype)

@@ -7,7 +7,23 @@ from typing import Any
 import numpy as np
 from onnx.reference.ops import load_op
 
-from .registry import host_op
+from .registry import HostError, host_op
+
+_CONSTANTS = {
+    "value_float": np.float32, "value_floats": np.float32, "value_int": np.int64,
+    "value_ints": np.int64, "value_string": object, "value_strings": object,
+}  # fmt: skip
+
+
+@host_op("Constant")
+def constant(**given: Any) -> Callable[[], np.ndarray]:
+    """The same array in each call, read-only."""
+    ((name, value),) = given.items()
+    if name not in ("value", *_CONSTANTS):
+        raise HostError(f"constants by {name} do not run on the host")
+    array = value if name == "value" else np.asarray(value, _CONSTANTS[name])
+    array.flags.writeable = False
+    return lambda: array
 
 
 @host_op("Mean")

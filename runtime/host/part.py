@@ -5,14 +5,13 @@ from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError, Message
-from onnx import numpy_helper
 
 from ...errors import DeviceError, GraphcError, ModuleFileError
 from .engine_choice import AUTO, ONNXRUNTIME, PYTHON
 from .onnxruntime_segment import OnnxRuntimeSegment
 from .onnxruntime_session import OnnxRuntimeSession, is_installed
 from .opening import NOT_INSTALLED, SegmentOpener
-from .registry import HostError, Runner
+from .registry import HostError, Runner, constant
 from .segments import Segment, segment_model
 
 
@@ -61,14 +60,18 @@ class HostPart:
             for index in segment.nodes
         }
         """What runs each node, and where that is Python for a reason, the reason."""
+        outputs = tuple(output.name for output in model.graph.output)
+        self.owns_results = {*outputs} <= {
+            name for segment, session in opened if session for name in segment.outputs
+        }
+        """True if no output shares memory with an input, a constant or another output."""
         if not any(session for _, session in opened):
             return _python(model)
-        outputs = tuple(output.name for output in model.graph.output)
         runners = [self._open_segment(model, each, session, engine) for each, session in opened]
         if len(opened) == 1 and set(outputs) == set(opened[0][0].outputs):
             return runners[0]
         constants = {
-            tensor.name: numpy_helper.to_array(tensor)
+            tensor.name: constant(tensor)
             for tensor in model.graph.initializer
             if tensor.name in outputs
         }

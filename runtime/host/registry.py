@@ -18,6 +18,10 @@ other values than the prose or ONNX Runtime.
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
 Factory = Callable[..., Callable[..., Any]]
 
 _table: dict[tuple[str, str], list[tuple[int, Factory]]] = {}
@@ -33,6 +37,13 @@ class Runner(Protocol):
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name. Raises `ExecutionError`, which names the node."""
         ...
+
+
+def constant(tensor: onnx.TensorProto) -> np.ndarray:
+    """The elements of `tensor`, read-only: every call may return them."""
+    array = numpy_helper.to_array(tensor)
+    array.flags.writeable = False
+    return array
 
 
 def host_op(op_type: str, domain: str = "", since: int = 1) -> Callable[[Factory], Factory]:
