@@ -51,7 +51,8 @@ def load(
     ``cpu`` that this machine can run, or `target`; `CompiledModel.target` tells which. `threads` is
     the number of workers that share one call, by default one for each CPU that this process may
     use. Calls that are too short to benefit from several threads stay on the caller's thread.
-    `host` is the engine of the nodes in a ``.gcm`` that are not compiled, as in `graphc.compile`.
+    `host` is the engine of the nodes in a ``.gcm`` that are not compiled, as in `graphc.compile`;
+    False refuses such files.
     `report` is passed on to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
@@ -60,8 +61,11 @@ def load(
     and that is not installed.
     """
     source = source if isinstance(source, (bytes, bytearray)) else Path(source)
+    engine = None if host is False else read_engine(host)
     if is_hybrid(source):
-        return _load_hybrid(source, target, threads, read_engine(host), report)
+        if engine is None:
+            raise UsageError("host=False refuses a file with nodes that run on the host")
+        return _load_hybrid(source, target, threads, engine, report)
     file = open_file(source)
     modules = file.modules()
     if not modules:

@@ -76,7 +76,9 @@ def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
 def _check(flags: argparse.Namespace) -> int:
     from ..compiler.check import check
 
-    found = check(flags.model, dims=parse_dims(flags.dims), one_program=True)
+    found = check(
+        flags.model, dims=parse_dims(flags.dims), one_program=True, host=flags.host or True
+    )
     print(found)
     return OK if (found.compiles if flags.host else found.native) else FAILED
 
