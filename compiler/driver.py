@@ -268,7 +268,9 @@ def interpret(model: Any, options: Options) -> CompiledModel:
         else open_host_part(each, options.engine, options.threads)
         for each in made
     ]
-    return hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
+    made = hybrid_model(metadata, list(zip(report.parts, runnables, strict=True)), None, report)
+    report.parts = list(made.parts)  # which know their engines
+    return made
 
 
 def interpreted(compilation: Compilation) -> CompiledModel:

@@ -66,7 +66,7 @@ class Runnable(Protocol):
     """A part that is ready to run."""
 
     engines: Mapping[str, str]
-    """What runs each node of a part on the host."""
+    """Engine of each node of a part on the host."""
     owns_results: bool
     """True if no output shares memory with an input, a constant or another output."""
 

@@ -54,12 +54,12 @@ class HostPart:
         opener = SegmentOpener(model, engine, threads)
         opened = opener.open()
         nodes = model.graph.node
-        self.engines = {
+        self.engines: Mapping[str, str] = {
             nodes[index].name: "ONNX Runtime" if session else _in_python(opener.reasons.get(index))
             for segment, session in opened
             for index in segment.nodes
         }
-        """What runs each node, and where that is Python for a reason, the reason."""
+        """Engine of each node, and the reason where that is Python for one."""
         outputs = tuple(output.name for output in model.graph.output)
         self.owns_results = {*outputs} <= {
             name for segment, session in opened if session for name in segment.outputs
