@@ -5,7 +5,6 @@ optional is its value or ``None``, a map is a dict.
 """
 
 import re
-from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -96,17 +95,16 @@ def _require(value: Any, kinds: type | tuple[type, ...], type_: str, where: str)
 
 
 def _bind_map(type_: str, value: Any, where: str) -> dict[Any, Any]:
-    """A dict of Python keys and numpy values, whose types are explicit, or of Python floats and
-    strings, which stand for float32 and strings."""
+    """A dict of Python keys and numpy values, whose types are explicit; or of strings, or of Python
+    floats, which stand for float32 and are rounded by the operators that read them."""
     given: Mapping[Any, Any] = _require(value, Mapping, type_, where)
     key_type, value_type = type_[len("map(") : -1].split(", ", 1)
     value_type = value_type.partition("[")[0]  # exporters declare axes that scalars do not have
     key_kind, kinds = (str, str) if key_type == "string" else (int, (int, np.integer))
     if countOf(map(type, given), key_kind) == len(given):
-        if value_type == "string" and countOf(map(type, given.values()), str) == len(given):
+        plain = {"string": str, "float32": float}.get(value_type)
+        if plain is not None and countOf(map(type, given.values()), plain) == len(given):
             return dict(given)
-        if value_type == "float32" and countOf(map(type, given.values()), float) == len(given):
-            return dict(zip(given, array("f", given.values()), strict=True))  # rounded
     wanted = _tensor(value_type)
     bound: dict[Any, Any] = {}
     for key, item in given.items():

@@ -146,6 +146,11 @@ def test_maps_hold_values_of_their_type():
     for values in ({"a": 0.1, "b": 1}, {"b": np.float32(1), "a": 0.1}):
         given = made(values)
         assert (given.dtype, given.tolist()) == (np.float32, [[np.float32(0.1), 1]])
+    cast = helper.make_node("CastMap", ["x"], ["y"], domain="ai.onnx.ml", cast_to="TO_INT64")
+    numbers = helper.make_map_type_proto(TensorProto.INT64, MAP.map_type.value_type)
+    almost = 1 - 1e-12  # which is 1 in float32
+    made_of_numbers = graphc.compile(model([cast], {"x": numbers}, {"y": NUMBERS}))
+    assert made_of_numbers({3: almost, 1: 0.5}).tolist() == [[0, 1]]
     with pytest.raises(FeedError, match=r"'x'\['a'\] must be float32, given float64"):
         made({"a": np.float64(1)})
     with pytest.raises(FeedError, match="has the key 1"):

@@ -150,7 +150,7 @@ def dict_vectorizer(
     def vectorize(x: Mapping[Any, Any]) -> np.ndarray:
         dtype = _dtype_of(x)
         missing: Any = "" if dtype.hasobject else 0
-        return np.array([[x.get(key, missing) for key in vocabulary]], dtype)
+        return np.array([*map(x.get, vocabulary, repeat(missing))], dtype)[None]
 
     return vectorize
 
@@ -174,7 +174,7 @@ def cast_map(
 
     def cast(x: Mapping[int, Any]) -> np.ndarray:
         if map_form == "DENSE":
-            return np.array([[*map(convert, map(x.__getitem__, sorted(x)))]], dtype)
+            return np.array([*map(convert, map(x.__getitem__, sorted(x)))], dtype)[None]
         if min(x, default=0) < 0:
             raise HostError(f"a key of {min(x)} in a sparse map")
         return np.array([[convert(x[i]) if i in x else missing for i in range(max_map)]], dtype)
@@ -187,10 +187,15 @@ def _conversion(cast_to: str) -> tuple[np.dtype, Callable[[Any], Any], Any]:
         case "TO_FLOAT":
             return _FLOAT, float, 0.0
         case "TO_INT64":
-            return _INT, lambda value: math.trunc(float(value)), 0
+            return _INT, lambda value: math.trunc(_rounded(value)), 0
         case "TO_STRING":  # as ONNX Runtime spells them
-            return _STRING, lambda v: v if isinstance(v, str) else f"{v:f}", "0.f"
+            return _STRING, lambda v: v if isinstance(v, str) else f"{_rounded(v):f}", "0.f"
     raise HostError(f"cast_to '{cast_to}' is unknown")
+
+
+def _rounded(value: Any) -> float:
+    """A value of a map of float32, or the number that a string spells."""
+    return float(value) if isinstance(value, str) else float(np.float32(value))
 
 
 @host_op("ArrayFeatureExtractor", domain=_DOMAIN)
