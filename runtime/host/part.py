@@ -157,12 +157,11 @@ def why_not(contents: bytes, engine: str = AUTO) -> str | None:
 
     model = onnx.ModelProto.FromString(contents)
     reason = why_not_in_python(model)
-    if reason is None or engine == PYTHON:
-        return reason
-    if not is_installed():
+    if reason is None or engine == PYTHON or not is_installed():
         return reason
     try:
+        _require_whole(model)  # ONNX Runtime would read the files
         OnnxRuntimeSession(contents, 1)
-    except (HostError, ImportError) as error:
+    except (HostError, ImportError, ValueError) as error:
         return f"{reason}, and ONNX Runtime does not take it: {error}"
     return None

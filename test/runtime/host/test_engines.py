@@ -318,6 +318,19 @@ def test_operators_that_only_onnxruntime_has():
     assert HostPart(SAMPLE).run({"x": np.ones(2, np.float32)})["y"].tolist() == [1, 1]
 
 
+def test_onnxruntime_reads_no_files(tmp_path, monkeypatch):
+    """The data of an attribute may lie elsewhere while a model is divided."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_bytes(bytes(8))
+    proto = onnx.ModelProto.FromString(SAMPLE)
+    value = proto.graph.node.add(op_type="Constant", output=["c"]).attribute.add(
+        name="value", type=onnx.AttributeProto.TENSOR
+    ).t  # fmt: skip
+    value.CopyFrom(onnx.TensorProto(data_type=TensorProto.FLOAT, dims=[2], data_location=1))
+    value.external_data.add(key="location", value="secret")
+    assert "lies in another file" in why_not(proto.SerializeToString())
+
+
 @pytest.mark.usefixtures("without_onnxruntime")
 def test_what_only_onnxruntime_has_needs_it():
     assert "no reference implementation" in why_not(SAMPLE)
