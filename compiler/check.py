@@ -28,6 +28,6 @@ def check(
 
 
 def _why_not(contents: bytes, engine: str) -> str | None:
-    from ..runtime.host.part import why_not  # loads `onnx.reference`, which few models need
+    from ..runtime.host.part import why_not  # loads `onnx`
 
     return why_not(contents, engine)

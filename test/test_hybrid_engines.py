@@ -158,7 +158,7 @@ def test_maps_hold_values_of_their_type():
 
 
 def test_what_is_loaded_for_a_host_part(tmp_path):
-    """ONNX Runtime where it runs nodes, `onnx.reference` where Python runs them."""
+    """ONNX Runtime where it runs nodes, `onnx.reference` for nothing that is ours."""
     paths = []
     for name, nodes in (
         ("session", [helper.make_node("StringSplit", ["x"], ["y", "n"], delimiter="-")]),
@@ -178,5 +178,6 @@ for name in [name for name in sys.modules if name.startswith("onnxruntime")]:
 with graphc.load({str(paths[1])!r}) as model:
     assert model(["a"]).tolist() == ["aa"]
 assert "onnxruntime" not in sys.modules
+assert "onnx.reference" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

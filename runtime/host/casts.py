@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx.reference.ops import load_op
 
+from .reference import implementation_of
 from .registry import HostError, host_op
 from .strings import as_strings
 
@@ -22,13 +22,13 @@ _INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
 def cast(*, to: int, **others: Any) -> Callable[[np.ndarray], np.ndarray]:
     """Cast from strings and to strings; `onnx.reference` computes all other casts."""
     dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(to))
-    evaluate = load_op("", "Cast", onnx.defs.onnx_opset_version()).eval
 
     def convert(x: np.ndarray) -> np.ndarray:
         if dtype.hasobject:
             return as_strings(_spelled(x), x.shape)
         if x.dtype.hasobject:
             return _read(x, dtype)
+        evaluate = implementation_of("Cast", onnx.defs.onnx_opset_version())
         return evaluate(x, to=to, **others)
 
     return convert

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from onnx.reference.ops import load_op
 
+from .reference import implementation_of
 from .registry import HostError, host_op
 
 _CONSTANTS = {
@@ -187,5 +187,4 @@ def conv_transpose(*, group: int = 1, **others: Any) -> Callable[..., np.ndarray
 
 def _by_version(op_type: str, version: int, **attributes: Any) -> Callable[..., Any]:
     """The implementation of `op_type` in `onnx.reference` for opset `version`."""
-    evaluate = load_op("", op_type, version).eval
-    return lambda *inputs: evaluate(*inputs, **attributes)
+    return lambda *inputs: implementation_of(op_type, version)(*inputs, **attributes)

@@ -129,7 +129,7 @@ def _in_python(reason: str | None) -> str:
 
 def _python(model: onnx.ModelProto) -> Runner:
     """The nodes of `model` in Python. Raises `HostError`."""
-    from .python_segment import PythonSegment  # loads `onnx.reference`, which sessions do not need
+    from .python_segment import PythonSegment
 
     return PythonSegment(model)
 

@@ -1,17 +1,23 @@
-"""Operators from `onnx.reference`, or from the function bodies that ONNX ships."""
+"""Operators from `onnx.reference`, or from the function bodies that ONNX ships.
+
+The first operator loads that package, which takes as long as loading `onnx`: parts with
+implementations of their own alone do without.
+"""
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx import helper
-from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
 from .registry import HostError
+
+if TYPE_CHECKING:
+    from onnx.reference.op_run import OpRun
 
 UNKNOWN = "ONNX has no reference implementation of it that could run on the host"
 
@@ -64,6 +70,14 @@ def find_operator(
     return lambda inputs, _: [*map(_clean, operator.run(*_without_trailing(inputs)))]
 
 
+@cache
+def implementation_of(op_type: str, version: int) -> Callable[..., Any]:
+    """The function in `onnx.reference` that computes an operator of ONNX's own domain."""
+    from onnx.reference.ops import load_op
+
+    return load_op("", op_type, version).eval
+
+
 def _clean(value: Any) -> Any:
     """`value` with numpy scalars as arrays, and strings as Python strings."""
     if isinstance(value, np.ndarray):
@@ -96,10 +110,12 @@ _MODULES = {
 }
 
 
-def _implementation(node: onnx.NodeProto, opsets: Mapping[str, int]) -> OpRun | None:
+def _implementation(node: onnx.NodeProto, opsets: Mapping[str, int]) -> "OpRun | None":
     """The implementation of `node` in `onnx.reference`, or None if it has none."""
     if node.domain not in _MODULES:
         return None
+    from onnx.reference import ReferenceEvaluator
+
     parameters = {
         "log": lambda *_: None,
         "opsets": dict(opsets),
