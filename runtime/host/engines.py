@@ -31,6 +31,16 @@ _AS_FAST = {
 }  # fmt: skip
 """Operators by domain that run in Python as fast as in a session of their own, measured on 1 and on
 1,000 rows (``python -m graphc.benchmarks.host_parts``). Between nodes of a session they join it."""
+_GROWS = frozenset([
+    "Concat", "Expand", "Flatten", "Identity", "Reshape", "Squeeze", "StringConcat", "Tile",
+    "Transpose", "Unsqueeze",
+])  # fmt: skip
+"""Those with results that are not smaller than their operands."""
+_SHRINKS = frozenset([
+    "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Reshape", "Shape", "Size",
+    "Slice", "Split", "Squeeze", "StringConcat", "Transpose", "Unsqueeze",
+])  # fmt: skip
+"""Those with results that are not larger than their operands."""
 _SERIAL = {
     "": frozenset(["Cast", "RegexFullMatch", "StringSplit", "TfIdfVectorizer"]),
     "ai.onnx.ml": frozenset(["CategoryMapper", "LabelEncoder"]),
@@ -44,6 +54,16 @@ Opsets = Mapping[str, int]
 def is_as_fast_in_python(node: onnx.NodeProto) -> bool:
     """Return whether a session would not be faster than Python at `node` alone."""
     return node.op_type in _AS_FAST.get(node.domain, ())
+
+
+def joins_session_after(node: onnx.NodeProto) -> bool:
+    """Return whether the operands of `node` may enter a session in place of its results."""
+    return not node.domain and node.op_type in _GROWS
+
+
+def joins_session_before(node: onnx.NodeProto) -> bool:
+    """Return whether the results of `node` may leave a session in place of its operands."""
+    return not node.domain and node.op_type in _SHRINKS
 
 
 def needs_threads(node: onnx.NodeProto) -> bool:

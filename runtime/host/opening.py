@@ -7,7 +7,13 @@ import onnx
 
 from ...errors import MissingPackageError
 from .engine_choice import ONNXRUNTIME, PYTHON
-from .engines import deviation, is_as_fast_in_python, needs_threads
+from .engines import (
+    deviation,
+    is_as_fast_in_python,
+    joins_session_after,
+    joins_session_before,
+    needs_threads,
+)
 from .onnxruntime_session import OnnxRuntimeSession, is_installed
 from .registry import HostError
 from .segments import Divider, Segment, segment_model
@@ -76,7 +82,12 @@ class SegmentOpener:
             index not in self.reasons and self._deviations[index] is None
             for index in range(len(nodes))
         ]
-        return self._divider.pull_in(wanted, allowed)
+        between = self._divider.pull_in(wanted, allowed)
+        return self._divider.join_border(
+            between,
+            [may and joins_session_after(node) for may, node in zip(allowed, nodes, strict=True)],
+            [may and joins_session_before(node) for may, node in zip(allowed, nodes, strict=True)],
+        )
 
     def _leave_to_python(self, index: int) -> None:
         """Note the reason why node `index` runs in Python, if there is one."""

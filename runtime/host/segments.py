@@ -77,6 +77,24 @@ class Divider:
         each = zip(wanted, allowed, below, above, strict=True)
         return [is_wanted or (may and b and a) for is_wanted, may, b, a in each]
 
+    def join_border(
+        self, in_session: Sequence[bool], before: Sequence[bool], after: Sequence[bool]
+    ) -> list[bool]:
+        """`in_session`, and nodes next to it that join it: those of `after` that read its results
+        and those of no other node, and those of `before` that give to nobody else."""
+        joined = list(in_session)
+        for index, may in enumerate(after):
+            producers = [joined[p] for p in self._before(index)]
+            joined[index] = joined[index] or (may and bool(producers) and all(producers))
+        readers: list[list[bool]] = [[] for _ in joined]
+        for index in reversed(range(len(joined))):
+            node = self._graph.node[index]
+            if before[index] and readers[index] and not set(node.output) & set(self._results):
+                joined[index] = joined[index] or all(readers[index])
+            for producer in self._before(index):
+                readers[producer].append(joined[index])
+        return joined
+
     def divide(self, in_session: Sequence[bool]) -> list[Segment]:
         """The segments in execution order. `in_session` is True for the nodes of sessions."""
         levels = min((self._levels(in_session, first) for first in (True, False)), key=_count)

@@ -112,10 +112,10 @@ def chain() -> bytes:
 
 
 def test_nodes_run_where_they_are_faster():
-    """Gather is as fast in Python, and joins the session that has the nodes around it."""
+    """StringConcat and Gather are as fast in Python, and join the session beside them."""
     host = HostPart(chain())
     assert host.engines == {
-        "twice": "Python", "parts": "ONNX Runtime", "first": "ONNX Runtime",
+        "twice": "ONNX Runtime", "parts": "ONNX Runtime", "first": "ONNX Runtime",
         "number": "ONNX Runtime", "pair": "Python",
     }  # fmt: skip
     expected = HostPart(chain(), PYTHON)
@@ -144,6 +144,26 @@ def test_as_few_segments_as_the_longest_path_changes_sides():
     assert divider.pull_in([False, False, True, False, True], [True] * 5)[3] is False
 
 
+def test_what_joins_a_session():
+    """A node before it that gives to nobody else, and one after it that reads nothing else."""
+    nodes = [
+        node("StringConcat", "x x", "own"),
+        node("StringConcat", "x x", "shared"),
+        node("RegexFullMatch", "own", "s0", pattern="a"),
+        node("RegexFullMatch", "shared", "s1", pattern="a"),
+        node("Reshape", "s0 sizes", "after"),
+        node("StringNormalizer", "shared", "other"),
+        node("Where", "s1 other shared", "mixed"),
+        node("Reshape", "mixed sizes", "last"),
+    ]
+    outputs = {"after": floats("n"), "last": strings("n")}
+    graph = onnx.ModelProto.FromString(model(nodes, {"x": strings("n")}, outputs)).graph
+    session = [False, False, True, True, False, False, False, False]
+    everyone = [True] * 5 + [False, True, True]
+    joined = Divider(graph).join_border(session, everyone, everyone)
+    assert joined == [True, False, True, True, True, False, False, False]
+
+
 def test_values_of_subgraphs_are_read():
     """A branch in a session reads a value of Python."""
 
@@ -153,7 +173,7 @@ def test_values_of_subgraphs_are_read():
 
     choose = node("If", "c", "y", then_branch=branch("t"), else_branch=branch("e"))
     contents = model(
-        [node("StringConcat", "x x", "twice"), choose],
+        [node("StringNormalizer", "x", "twice", case_change_action="UPPER"), choose],
         {"x": strings("n"), "c": helper.make_tensor_type_proto(TensorProto.BOOL, [])},
         {"y": strings("n")},
         {"twice": strings("n")},
@@ -161,7 +181,7 @@ def test_values_of_subgraphs_are_read():
     host = HostPart(contents)
     assert host.engines == {"twice": "Python", "y": "ONNX Runtime"}
     given = host.run({"x": WORDS[:2], "c": np.array(True)})
-    assert given["y"].tolist() == ["a-ba-b", "cc"]
+    assert given["y"].tolist() == ["A-B", "C"]
 
 
 @pytest.mark.parametrize(
