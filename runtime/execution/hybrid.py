@@ -116,7 +116,7 @@ class HybridSession:
                 f"model '{self._name}' runs in part on the host, and so its outputs are there: "
                 "on_device is for models that are compiled as a whole"
             )
-        values = dict(zip(self._inputs, inputs, strict=True))
+        values = dict(zip(self._inputs, inputs))  # noqa: B905  the binder gives as many
         if self._is_one_part:
             values = self._parts[0][1].run(values)
         else:
@@ -201,10 +201,14 @@ class HybridBinder:
         """One value per input, for feeds with the right names. Raises KeyError, `FeedError`."""
         if not self._others:
             return self._tensors.bind(feeds)
+        if not self._tensor_names:
+            values = []
+            for name, (bind, where, _) in self._others.items():
+                values.append(bind(feeds[name], where))
+            return values
         bound = {n: bind(feeds[n], where) for n, (bind, where, _) in self._others.items()}
-        if self._tensor_names:
-            tensors = self._tensors.bind({name: feeds[name] for name in self._tensor_names})
-            bound.update(zip(self._tensor_names, tensors, strict=True))
+        tensors = self._tensors.bind({name: feeds[name] for name in self._tensor_names})
+        bound.update(zip(self._tensor_names, tensors, strict=True))
         return [bound[name] for name in self._names]
 
     def _check(self, feeds: Mapping[str, Any]) -> list[Any]:

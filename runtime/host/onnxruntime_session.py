@@ -64,10 +64,11 @@ class OnnxRuntimeSession:
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name. Raises `HostError` if ONNX Runtime fails."""
         try:
-            results = self._session.run(self.outputs, self._native(feeds))
+            given = self._native(feeds) if self._numbers else feeds
+            results = self._session.run(self.outputs, given)
         except Exception as error:  # its exceptions have no common base
             raise HostError(_reason(error)) from error
-        return dict(zip(self.outputs, results, strict=True))
+        return dict(zip(self.outputs, results))  # noqa: B905  as many as it was asked for
 
     def _native(self, feeds: Mapping[str, Any]) -> Mapping[str, Any]:
         """`feeds` with all numbers in arrays of this machine's byte order."""

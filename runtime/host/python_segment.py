@@ -41,7 +41,7 @@ class PythonSegment:
         else:
             with np.errstate(all="ignore"):
                 results = body.run(given, None)
-        return dict(zip(body.outputs, results, strict=True))
+        return dict(zip(body.outputs, results))  # noqa: B905  one for each
 
 
 def why_not_in_python(model: onnx.ModelProto) -> str | None:
