@@ -174,7 +174,10 @@ def cast_map(
 
     def cast(x: Mapping[int, Any]) -> np.ndarray:
         if map_form == "DENSE":
-            return np.array([*map(convert, map(x.__getitem__, sorted(x)))], dtype)[None]
+            values = [*map(x.__getitem__, sorted(x))]
+            if dtype != _FLOAT:  # numpy converts to floats itself
+                values = [*map(convert, values)]
+            return np.array(values, dtype)[None]
         if min(x, default=0) < 0:
             raise HostError(f"a key of {min(x)} in a sparse map")
         return np.array([[convert(x[i]) if i in x else missing for i in range(max_map)]], dtype)
