@@ -12,7 +12,7 @@ from graphc.benchmarks.host_models import host_cases
 from graphc.errors import DeviceError, ExecutionError, MissingPackageError, UsageError
 from graphc.runtime.host import opening, part
 from graphc.runtime.host.engine_choice import AUTO, ENGINES, ONNXRUNTIME, PYTHON, read_engine
-from graphc.runtime.host.engines import deviation
+from graphc.runtime.host.engines import deviation, needs_threads
 from graphc.runtime.host.onnxruntime_session import OnnxRuntimeSession
 from graphc.runtime.host.part import HostPart, why_not
 from graphc.runtime.host.registry import HostError
@@ -362,6 +362,12 @@ def test_a_session_reads_onnx_alone():
     """Not ONNX Runtime's own format, whose files begin with a size and ORTM."""
     with pytest.raises(HostError):
         OnnxRuntimeSession(b"\x08\x00\x00\x00ORTM" + bytes(64), 1)
+
+
+def test_sessions_of_strings_have_no_threads_of_their_own():
+    assert not any(map(needs_threads, CHAIN))
+    assert needs_threads(node("If", "c", "y"))
+    assert needs_threads(node("MatMul", "a b", "y"))
 
 
 def test_names_of_engines():
