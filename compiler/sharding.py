@@ -253,6 +253,8 @@ class CollectivePart:
 
     def __init__(self, step: CollectiveStep, communicator: Communicator):
         self._step, self._communicator = step, communicator
+        self.engines: Mapping[str, str] = {}
+        self.owns_results = False
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The result by name, the same bits on all ranks."""
