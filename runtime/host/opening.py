@@ -16,7 +16,7 @@ from .engines import (
 )
 from .onnxruntime_session import OnnxRuntimeSession, is_installed
 from .registry import HostError
-from .segments import Divider, Segment, segment_model
+from .segments import Divider, EngineSegment, segment_model
 
 EXTRA = "pip install 'graphc[onnxruntime]'"
 NOT_INSTALLED = f"the package onnxruntime is not installed: {EXTRA}"
@@ -41,12 +41,12 @@ class SegmentOpener:
         if engine == ONNXRUNTIME and not is_installed():
             raise MissingPackageError("host='onnxruntime'", "onnxruntime", "onnxruntime")
 
-    def open(self) -> list[tuple[Segment, OnnxRuntimeSession | None]]:
+    def open(self) -> list[tuple[EngineSegment, OnnxRuntimeSession | None]]:
         """The segments in execution order, with the sessions of those that have one."""
         in_session = self._in_session()
         self._warn_of_missing_package()
         while any(in_session):
-            opened: list[tuple[Segment, OnnxRuntimeSession | None]] = []
+            opened: list[tuple[EngineSegment, OnnxRuntimeSession | None]] = []
             refused: dict[int, str] = {}
             for segment in self._divider.divide(in_session):
                 try:
@@ -98,7 +98,7 @@ class SegmentOpener:
         elif not is_installed():
             self.reasons[index] = NOT_INSTALLED
 
-    def _session(self, segment: Segment) -> OnnxRuntimeSession:
+    def _session(self, segment: EngineSegment) -> OnnxRuntimeSession:
         model = segment_model(self._model, segment)
         for each in model.graph.input:
             if each.type.WhichOneof("value") is None:
@@ -106,7 +106,7 @@ class SegmentOpener:
         threads = self._threads if any(map(needs_threads, model.graph.node)) else 1
         return OnnxRuntimeSession(model.SerializeToString(), threads)
 
-    def _refused(self, segment: Segment, reason: str) -> dict[int, str]:
+    def _refused(self, segment: EngineSegment, reason: str) -> dict[int, str]:
         """The nodes of `segment` that ONNX Runtime refuses alone, or else all of them, with the
         reasons."""
         if len(segment.nodes) == 1:

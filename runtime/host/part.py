@@ -12,7 +12,7 @@ from .onnxruntime_segment import OnnxRuntimeSegment
 from .onnxruntime_session import OnnxRuntimeSession, is_installed
 from .opening import NOT_INSTALLED, SegmentOpener
 from .registry import HostError, Runner, constant
-from .segments import Segment, segment_model
+from .segments import EngineSegment, segment_model
 
 
 class HostPart:
@@ -82,7 +82,7 @@ class HostPart:
     def _open_segment(
         self,
         model: onnx.ModelProto,
-        segment: Segment,
+        segment: EngineSegment,
         session: OnnxRuntimeSession | None,
         engine: str,
     ) -> Runner:
@@ -101,7 +101,7 @@ class _Chain:
 
     def __init__(
         self,
-        runners: Sequence[tuple[Segment, Runner]],
+        runners: Sequence[tuple[EngineSegment, Runner]],
         constants: Mapping[str, Any],
         outputs: tuple[str, ...],
     ):
@@ -114,7 +114,7 @@ class _Chain:
         return {name: values[name] for name in self._outputs}
 
 
-def _require_defined(segments: Sequence[Segment], known: set[str]) -> None:
+def _require_defined(segments: Sequence[EngineSegment], known: set[str]) -> None:
     """Raise KeyError if a segment reads a value that is not `known` and none before it gives."""
     for segment in segments:
         for name in segment.inputs:

@@ -12,7 +12,7 @@ from onnx import helper
 
 
 @dataclass(frozen=True)
-class Segment:
+class EngineSegment:
     """Nodes that run together, by their indices, and the names of the values that they read from
     and give to others."""
 
@@ -95,7 +95,7 @@ class Divider:
                 readers[producer].append(joined[index])
         return joined
 
-    def divide(self, in_session: Sequence[bool]) -> list[Segment]:
+    def divide(self, in_session: Sequence[bool]) -> list[EngineSegment]:
         """The segments in execution order. `in_session` is True for the nodes of sessions."""
         levels = min((self._levels(in_session, first) for first in (True, False)), key=_count)
         homes: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ class Divider:
         inputs = [self._inputs(home) for home in ordered]
         wanted = {*self._results, *(name for names in inputs for name in names)}
         return [
-            Segment(
+            EngineSegment(
                 in_session[home[0]],
                 tuple(sorted({*home, *self._constants_of(home)})),
                 names,
@@ -114,11 +114,11 @@ class Divider:
             for home, names in zip(ordered, inputs, strict=True)
         ]
 
-    def alone(self, index: int) -> Segment:
+    def alone(self, index: int) -> EngineSegment:
         """Node `index` as a segment of a session."""
         outputs = tuple(name for name in self._graph.node[index].output if name)
         nodes = tuple(sorted({index, *self._constants_of([index])}))
-        return Segment(True, nodes, self._inputs([index]), outputs)
+        return EngineSegment(True, nodes, self._inputs([index]), outputs)
 
     def _before(self, index: int) -> Iterator[int]:
         """The nodes before `index` whose results it reads, without constants."""
@@ -153,7 +153,7 @@ def _count(levels: Mapping[int, int]) -> int:
     return len(set(levels.values()))
 
 
-def segment_model(model: onnx.ModelProto, segment: Segment) -> onnx.ModelProto:
+def segment_model(model: onnx.ModelProto, segment: EngineSegment) -> onnx.ModelProto:
     """`segment` as a model, with types where `model` has them."""
     graph = model.graph
     nodes = [graph.node[index] for index in segment.nodes]
