@@ -199,7 +199,7 @@ class DirectConvEmitter(VectorEmitter):
     def _choose_tiles(self, row: _Row, panel: _Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
         beyond the image, in the widths that compute the fewest pixels twice."""
-        length = self._columns()
+        length = self._row_length()
         options = []
         for width in self.shape.widths:
             tiles = arith.ceildivui(length, self.index(width))
@@ -238,7 +238,7 @@ class DirectConvEmitter(VectorEmitter):
             room = arith.subi(room, self.times(begin, shape.strides[1]))
         first = arith.minui(first, tiles)
         last = arith.floordivsi(room, self.index(step))
-        whole = arith.divui(self._columns(), self.index(pixels))
+        whole = arith.divui(self._row_length(), self.index(pixels))
         last = arith.maxsi(arith.minsi(last, whole), first)
         inner = shape.interior(pixels)
 
@@ -257,7 +257,7 @@ class DirectConvEmitter(VectorEmitter):
 
         self.repeat(0, arith.subi(tiles, arith.subi(last, first)), border)
 
-    def _columns(self) -> ir.Value:
+    def _row_length(self) -> ir.Value:
         """The pixels of a row that are computed."""
         if self.span is None:
             return self.index(self.sizes.result_width)
