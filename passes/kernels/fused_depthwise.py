@@ -37,14 +37,20 @@ class BlockMatmulShape(MatmulShape):
 
 
 @dataclass(frozen=True)
-class FusedDepthwiseShape:
-    """The sizes of a kernel."""
+class DepthwiseSteps:
+    """The sizes of the steps of a kernel."""
 
     depthwise: DirectConvShape
     first: BlockMatmulShape | DirectConvShape | None
-    """The step that computes the rows that a tile reads: a matmul or a convolution."""
+    """The step that computes the image rows that are read: a matmul or a convolution."""
     last: BlockMatmulShape | None
-    """The matmul of `tiling.inner` rows of the depthwise result."""
+    """The matmul of some rows of the depthwise result at a time."""
+
+
+@dataclass(frozen=True)
+class FusedDepthwiseShape(DepthwiseSteps):
+    """The sizes of a kernel."""
+
     tiling: graph.RowTiling
     read: int
     """Rows of the image that a row tile reads, at most."""
@@ -116,7 +122,36 @@ class StageOperands:
     epilogue: Epilogue
 
 
-class FusedDepthwiseEmitter(VectorEmitter):
+class DepthwiseStepsEmitter(VectorEmitter):
+    """Base of emitters of kernels of these steps, with an emitter for each."""
+
+    behind_first: type[DirectConvEmitter] = DirectConvEmitter
+    """The emitter of a convolution whose image the first step computes."""
+
+    def __init__(
+        self,
+        shape: DepthwiseSteps,
+        image: ir.Value,
+        steps: list[StageOperands],
+        memory: list[ir.Value],
+    ):
+        """`memory` holds the result buffer, then the scratch buffers."""
+        super().__init__(shape.depthwise.lanes)
+        self.first = self.last = None
+        convolution = DirectConvEmitter
+        result, *scratch = memory
+        if shape.first is not None:
+            source, image, convolution = image, scratch.pop(0), self.behind_first
+            self.first = _stage_emitter(shape.first, source, steps.pop(0), image)
+        target = scratch.pop(0) if shape.last is not None else result
+        step = steps.pop(0)
+        self.depthwise = convolution(shape.depthwise, image, step.weights, target, step.epilogue)
+        if shape.last is not None:
+            step = steps.pop(0)
+            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
+
+
+class FusedDepthwiseEmitter(DepthwiseStepsEmitter):
     """Emits the kernel, from the buffer of the image to that of the result."""
 
     def __init__(
@@ -126,22 +161,8 @@ class FusedDepthwiseEmitter(VectorEmitter):
         steps: list[StageOperands],
         memory: list[ir.Value],
     ):
-        """`memory` holds the result buffer, then the scratch buffers."""
-        super().__init__(shape.depthwise.lanes)
+        super().__init__(shape, image, steps, memory)
         self.shape = shape
-        self.first = self.last = None
-        result, *scratch = memory
-        if shape.first is not None:
-            source, image = image, scratch.pop(0)
-            self.first = stage_emitter(shape.first, source, steps.pop(0), image)
-        target = scratch.pop(0) if shape.last is not None else result
-        step = steps.pop(0)
-        self.depthwise = DirectConvEmitter(
-            shape.depthwise, image, step.weights, target, step.epilogue
-        )
-        if shape.last is not None:
-            step = steps.pop(0)
-            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
 
     def workgroup(self, workgroup_id: ir.Value, *images: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for a batch of `images` if that is dynamic."""
@@ -234,7 +255,7 @@ class FusedDepthwiseEmitter(VectorEmitter):
             self.last.rows(self.times(target, width), self.times(row, width), self.index(0))
 
 
-def stage_emitter(
+def _stage_emitter(
     shape: BlockMatmulShape | DirectConvShape,
     x: ir.Value,
     step: StageOperands,

@@ -15,8 +15,8 @@ from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
 from .direct_conv_shape import DirectConvShape
 from .direct_convolution import DirectConvEmitter
-from .emitter import Registers, VectorEmitter
-from .fused_depthwise import BlockMatmulShape, StageOperands, stage_emitter
+from .emitter import Registers
+from .fused_depthwise import DepthwiseSteps, DepthwiseStepsEmitter, StageOperands
 from .image_extents import ImageSizes, known_sizes
 from .loops import while_
 from .packed_matmul import MatmulEmitter
@@ -39,14 +39,9 @@ _BELOW = arith.CmpIPredicate.ult
 
 
 @dataclass(frozen=True)
-class SlidingDepthwiseShape:
+class SlidingDepthwiseShape(DepthwiseSteps):
     """The sizes of a kernel."""
 
-    depthwise: DirectConvShape
-    first: BlockMatmulShape | DirectConvShape | None
-    """The step that computes the image: a matmul or a convolution."""
-    last: BlockMatmulShape | None
-    """The matmul of the depthwise result."""
     threads: int
 
     @property
@@ -150,8 +145,10 @@ class RingConvEmitter(DirectConvEmitter):
         return arith.select(turns, arith.subi(plain, whole), plain)
 
 
-class SlidingDepthwiseEmitter(VectorEmitter):
+class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
     """Emits the kernel, from the buffer of the image to that of the result."""
+
+    behind_first = RingConvEmitter
 
     def __init__(
         self,
@@ -160,21 +157,8 @@ class SlidingDepthwiseEmitter(VectorEmitter):
         steps: list[StageOperands],
         memory: list[ir.Value],
     ):
-        """`memory` holds the result buffer, then the scratch buffers."""
-        super().__init__(shape.depthwise.lanes)
+        super().__init__(shape, image, steps, memory)
         self.shape = shape
-        self.first = self.last = None
-        result, *scratch = memory
-        convolution = DirectConvEmitter
-        if shape.first is not None:
-            source, image, convolution = image, scratch.pop(0), RingConvEmitter
-            self.first = stage_emitter(shape.first, source, steps.pop(0), image)
-        target = scratch.pop(0) if shape.last is not None else result
-        step = steps.pop(0)
-        self.depthwise = convolution(shape.depthwise, image, step.weights, target, step.epilogue)
-        if shape.last is not None:
-            step = steps.pop(0)
-            self.last = MatmulEmitter(shape.last, target, step.weights, result, step.epilogue)
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for the sizes that depend on the run."""
