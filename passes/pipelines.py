@@ -34,6 +34,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
     return (
         "graph-expand-dft",  # first: the others know matmuls
         "graph-expand-cached-attention",  # likewise
+        "graph-expand-dynamic-quantize",  # likewise
         *GRAPH,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
@@ -50,6 +51,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
         "graph-expand-cached-attention{{kernels=true}}",  # likewise
+        "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         *GRAPH,
         "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32

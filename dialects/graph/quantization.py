@@ -11,10 +11,12 @@ import numpy as np
 
 from ..symbolic import Dim
 from .attributes import ElementType
-from .base import Tensor, TypeRuleError, builder
+from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import ElementwiseOp, broadcast_shapes, require_float, require_integer
 from .traits import MixedPrecision
 from .types import Shape, TensorType, is_float
+
+_U8 = np.dtype(np.uint8)
 
 
 def _common_shape(x: TensorType, scale: TensorType, zero_point: TensorType) -> Shape:
@@ -97,5 +99,37 @@ class DequantizeOp(ElementwiseOp, name="dequantize"):
         return (difference * scale.astype(wide)).astype(to)
 
 
+class DynamicQuantizeOp(GraphOp, name="dynamic_quantize"):
+    """`x`, f32, as u8 over the range of its elements and 0, with the scale and the zero point (ONNX
+    DynamicQuantizeLinear).
+
+    A range of nothing but 0 has scale 1. A NaN makes the scale NaN, and all integers 0.
+    """
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    quantized: Result
+    scale: Result
+    zero_point: Result
+
+    @staticmethod
+    def infer(x: TensorType) -> tuple[TensorType, TensorType, TensorType]:
+        if x.dtype != np.float32:
+            raise TypeRuleError(f"quantizes f32, not {x}")
+        return x.with_dtype(_U8), TensorType((), x.dtype), TensorType((), _U8)
+
+    @staticmethod
+    def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        low, high = (np.float32(f(x, initial=0)) for f in (np.min, np.max))
+        extent = high - low
+        scale = np.float32(1) if extent == 0 else extent / np.float32(255)
+        start = np.rint(-(low / scale))
+        zero = np.array(0 if np.isnan(start) else np.clip(start, 0, 255), np.uint8)
+        scale = np.array(scale, np.float32)
+        return QuantizeOp.evaluate(x, scale, zero), scale, zero
+
+
 quantize = builder(QuantizeOp)
 dequantize = builder(DequantizeOp)
+dynamic_quantize = tuple_builder(DynamicQuantizeOp)

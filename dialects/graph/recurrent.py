@@ -9,11 +9,14 @@ Attributes: `reverse` runs from the last step to the first, results staying in p
 name functions of `ACTIVATIONS`, with one of `alphas` and `betas` for each. What goes into these of
 the gates is kept within ``[-clip, clip]``; an infinite `clip` does nothing.
 
+A recurrence in panels may be i8 with `scales` [k*H], f32, of its columns.
+
 `lengths` [N] are the steps of every sequence (integers): behind them the state stays as it is, and
 the outputs are 0.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 import numpy as np
@@ -79,6 +82,7 @@ class RnnOp(GraphOp, name="rnn"):
     recurrence: Tensor
     initial: Tensor
     lengths: OptionalTensor
+    scales: OptionalTensor
     reverse: Bool
     activations: Strs
     alphas: Floats
@@ -93,9 +97,11 @@ class RnnOp(GraphOp, name="rnn"):
         recurrence: TensorType,
         initial: TensorType,
         lengths: TensorType | None,
+        scales: TensorType | None,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[TensorType, ...]:
-        return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=1, functions=1)
+        weights = _Weights(recurrence, scales)
+        return _infer(gates, weights, [initial], lengths, attrs, gates_of_cell=1, functions=1)
 
     @staticmethod
     def evaluate(
@@ -103,10 +109,11 @@ class RnnOp(GraphOp, name="rnn"):
         recurrence: np.ndarray,
         initial: np.ndarray,
         lengths: np.ndarray | None,
+        scales: np.ndarray | None,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
         activate = _activation(attrs, 0, gates.dtype)
-        recurrence = _unpacked(recurrence, gates)
+        recurrence = _matrix(recurrence, scales, gates)
 
         def cell(now: np.ndarray, state: _State) -> _State:
             return (activate(_clipped(now + state[0] @ recurrence, attrs)),)
@@ -132,6 +139,7 @@ class GruOp(GraphOp, name="gru"):
     initial: Tensor
     recurrent_bias: OptionalTensor
     lengths: OptionalTensor
+    scales: OptionalTensor
     reverse: Bool
     activations: Strs
     alphas: Floats
@@ -147,11 +155,13 @@ class GruOp(GraphOp, name="gru"):
         initial: TensorType,
         recurrent_bias: TensorType | None,
         lengths: TensorType | None,
+        scales: TensorType | None,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[TensorType, ...]:
         if recurrent_bias is not None and recurrent_bias.shape != initial.shape[-1:]:
             raise TypeRuleError(f"a recurrent bias of type {recurrent_bias}")
-        return _infer(gates, recurrence, [initial], lengths, attrs, gates_of_cell=3, functions=2)
+        weights = _Weights(recurrence, scales)
+        return _infer(gates, weights, [initial], lengths, attrs, gates_of_cell=3, functions=2)
 
     @staticmethod
     def evaluate(
@@ -160,10 +170,11 @@ class GruOp(GraphOp, name="gru"):
         initial: np.ndarray,
         recurrent_bias: np.ndarray | None,
         lengths: np.ndarray | None,
+        scales: np.ndarray | None,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
         f, g = (_activation(attrs, i, gates.dtype) for i in range(2))
-        size, recurrence = initial.shape[-1], _unpacked(recurrence, gates)
+        size, recurrence = initial.shape[-1], _matrix(recurrence, scales, gates)
         inner, outer = recurrence[:, : 2 * size], recurrence[:, 2 * size :]
 
         def cell(now: np.ndarray, state: _State) -> _State:
@@ -199,6 +210,7 @@ class LstmOp(GraphOp, name="lstm"):
     initial_cell: Tensor
     peepholes: OptionalTensor
     lengths: OptionalTensor
+    scales: OptionalTensor
     reverse: Bool
     activations: Strs
     alphas: Floats
@@ -217,6 +229,7 @@ class LstmOp(GraphOp, name="lstm"):
         initial_cell: TensorType,
         peepholes: TensorType | None,
         lengths: TensorType | None,
+        scales: TensorType | None,
         *,
         couple: bool,
         **attrs: Unpack[RecurrentAttrs],
@@ -225,8 +238,8 @@ class LstmOp(GraphOp, name="lstm"):
         hidden = initial.shape[-1]
         if peepholes is not None and peepholes.shape != (3 * hidden,):
             raise TypeRuleError(f"peepholes of type {peepholes} for a state of {hidden}")
-        states = [initial, initial_cell]
-        return _infer(gates, recurrence, states, lengths, attrs, gates_of_cell=4, functions=3)
+        states, weights = [initial, initial_cell], _Weights(recurrence, scales)
+        return _infer(gates, weights, states, lengths, attrs, gates_of_cell=4, functions=3)
 
     @staticmethod
     def evaluate(
@@ -236,12 +249,13 @@ class LstmOp(GraphOp, name="lstm"):
         initial_cell: np.ndarray,
         peepholes: np.ndarray | None,
         lengths: np.ndarray | None,
+        scales: np.ndarray | None,
         *,
         couple: bool,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
         f, g, activate = (_activation(attrs, i, gates.dtype) for i in range(3))
-        recurrence = _unpacked(recurrence, gates)
+        recurrence = _matrix(recurrence, scales, gates)
         if peepholes is None:
             peepholes = np.zeros(3 * int(initial.shape[-1]), gates.dtype)
         p_input, p_output, p_forget = np.split(peepholes, 3)
@@ -267,6 +281,12 @@ def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarra
     return np.ascontiguousarray(w.transpose(2, 0, 1, 3).reshape(-1, hidden, gates * width))
 
 
+def _matrix(recurrence: np.ndarray, scales: np.ndarray | None, gates: np.ndarray) -> np.ndarray:
+    """The recurrence as a matrix [H, k*H] of floats."""
+    matrix = _unpacked(recurrence, gates)
+    return matrix if scales is None else matrix.astype(scales.dtype) * scales
+
+
 def _unpacked(recurrence: np.ndarray, gates: np.ndarray) -> np.ndarray:
     """The recurrence as a matrix [H, k*H]."""
     if recurrence.ndim == 2:
@@ -282,9 +302,30 @@ def _clipped(x: np.ndarray, attrs: RecurrentAttrs) -> np.ndarray:
     return np.clip(x, -bound, bound)
 
 
+@dataclass(frozen=True)
+class _Weights:
+    """The types of a recurrence and its scales."""
+
+    recurrence: TensorType
+    scales: TensorType | None
+
+    def hold(self, matrix: TensorType) -> bool:
+        """Return whether they hold floats of the type `matrix` [H, k*H]."""
+        if self.scales is None:
+            return _holds(self.recurrence, matrix)
+        hidden, wide = matrix.shape
+        is_scaled = self.scales == TensorType((wide,), np.dtype(np.float32))
+        panels = self.recurrence.rank == 3 and self.recurrence.dtype == np.int8
+        fits = _holds(self.recurrence, TensorType((hidden, wide), self.recurrence.dtype))
+        return is_scaled and panels and matrix.dtype == np.float32 and fits
+
+    def __str__(self) -> str:
+        return f"{self.recurrence}" + (f" with scales {self.scales}" if self.scales else "")
+
+
 def _infer(
     gates: TensorType,
-    recurrence: TensorType,
+    weights: _Weights,
     states: Sequence[TensorType],
     lengths: TensorType | None,
     attrs: RecurrentAttrs,
@@ -300,8 +341,8 @@ def _infer(
     if not all(_may_be(state, wanted) for state in states):
         raise TypeRuleError(f"states of type {', '.join(map(str, states))} for gates of {gates}")
     wide = gates_of_cell * hidden
-    if gates.shape[2] != wide or not _holds(recurrence, gates.with_shape((hidden, wide))):
-        raise TypeRuleError(f"gates {gates} and a recurrence {recurrence} for a state of {hidden}")
+    if gates.shape[2] != wide or not weights.hold(gates.with_shape((hidden, wide))):
+        raise TypeRuleError(f"gates {gates} and a recurrence {weights} for a state of {hidden}")
     if lengths is not None and not (
         _may_be(lengths, TensorType((batch,), lengths.dtype)) and is_integer(lengths.dtype)
     ):

@@ -10,6 +10,9 @@ from ...mlir import ir
 from ..infra.query import constant_array
 from ..infra.rewrite import Rewrite
 from ..kernels.vector_registers import state_width
+from .block_quantized_weights import BlockQuantizedWeights
+
+Recurrent = graph.RnnOp | graph.GruOp | graph.LstmOp
 
 MIN_SHARE = 2
 """Minimum size in multiples of the L1: smaller weights stay in the L1 in any layout."""
@@ -20,37 +23,87 @@ FEW = 8
 """Number of sequences up to which a step is bound by reading the recurrence."""
 
 
-class PackRecurrence(Rewrite):
-    """``lstm(gates, constant, ..)  -->  lstm(gates, panels, ..)``, likewise for rnn and gru."""
+class _Pack(Rewrite):
+    """Base of the rewrites to recurrences in panels."""
 
-    name = "pack-recurrence"
     root = (graph.RnnOp, graph.GruOp, graph.LstmOp)
 
     def __init__(self, cpu: CpuModel):
         self.cpu = cpu
 
-    def pattern(self, op: graph.RnnOp | graph.GruOp | graph.LstmOp) -> dict[str, Any] | None:
+    def _reason_against(self, op: Recurrent, size: int) -> str | None:
+        """The reason not to keep the recurrence, of `size` bytes, in the caches; or None."""
+        batch = graph.type_of(op.gates).shape[1]
+        few = isinstance(batch, int) and batch <= FEW
+        if size > self.cpu.l3_bytes * MAX_SHARE and not few:
+            return "the recurrence is large, and the sequences may be many"
+        return None
+
+    def _build(self, op: Recurrent, weights: np.ndarray, **others: ir.Value) -> list[ir.Value]:
+        """`op` with `weights` [H, k*H] in panels, and `others` of its operands replaced."""
+        gates = weights.shape[1] // weights.shape[0]
+        width = state_width(gates, self.cpu.vector_bits)
+        panels = graph.constant(value=graph.pack_recurrence(weights, gates, width))
+        operands = {**op.operand_groups, "recurrence": panels, **others}
+        return list(graph.build(type(op), list(operands.values()), op.attrs))
+
+
+class PackRecurrence(_Pack):
+    """``lstm(gates, constant, ..)  -->  lstm(gates, panels, ..)``, likewise for rnn and gru."""
+
+    name = "pack-recurrence"
+
+    def pattern(self, op: Recurrent) -> dict[str, Any] | None:
         weights = constant_array(op.recurrence)
         return None if weights is None or weights.ndim != 2 else {"weights": weights}
 
-    def check(
-        self, op: graph.RnnOp | graph.GruOp | graph.LstmOp, weights: np.ndarray
-    ) -> str | None:
+    def check(self, op: Recurrent, weights: np.ndarray) -> str | None:
         if weights.dtype != np.float32:
             return "only f32 is packed"
         if weights.nbytes < self.cpu.l1_bytes * MIN_SHARE:
             return "the recurrence is small"
-        batch = graph.type_of(op.gates).shape[1]
-        few = isinstance(batch, int) and batch <= FEW
-        if weights.nbytes > self.cpu.l3_bytes * MAX_SHARE and not few:
-            return "the recurrence is large, and the sequences may be many"
-        return None
+        return self._reason_against(op, weights.nbytes)
 
-    def rewrite(
-        self, op: graph.RnnOp | graph.GruOp | graph.LstmOp, weights: np.ndarray
-    ) -> list[ir.Value]:
-        gates = weights.shape[1] // weights.shape[0]
-        width = state_width(gates, self.cpu.vector_bits)
-        panels = graph.constant(value=graph.pack_recurrence(weights, gates, width))
-        operands = {**op.operand_groups, "recurrence": panels}
-        return list(graph.build(type(op), list(operands.values()), op.attrs))
+    def rewrite(self, op: Recurrent, weights: np.ndarray) -> list[ir.Value]:
+        return self._build(op, weights)
+
+
+class PackNbitsRecurrence(_Pack):
+    """``lstm(gates, dequantize(constant), ..)  -->  lstm(gates, panels, .., scales)``, likewise for
+    rnn and gru: a step is bound by reading the recurrence, of which 8 bits are a quarter."""
+
+    name = "pack-nbits-recurrence"
+
+    def pattern(self, op: Recurrent) -> dict[str, Any] | None:
+        if graph.type_of(op.recurrence).rank != 2 or graph.type_of(op.gates).dtype != np.float32:
+            return None
+        weights = BlockQuantizedWeights.of(op.recurrence)
+        return None if weights is None else {"weights": weights}
+
+    def check(self, op: Recurrent, weights: BlockQuantizedWeights | str) -> str | None:
+        if isinstance(weights, str):
+            return weights
+        if 4 * weights.q.size <= self.cpu.l2_bytes:
+            return "the recurrence stays in the L2 as f32, which need not be converted"
+        if (weights.scale != weights.scale[0]).any():
+            return "scales vary within a column"
+        if _integers(weights) is None:
+            return "the integers less their zero points exceed 8 bits"
+        return self._reason_against(op, weights.q.size)
+
+    def rewrite(self, op: Recurrent, weights: BlockQuantizedWeights) -> list[ir.Value]:
+        integers = _integers(weights)
+        assert integers is not None
+        scales = np.ascontiguousarray(weights.scale[0])
+        return self._build(op, integers, scales=graph.constant(value=scales))
+
+
+def _integers(weights: BlockQuantizedWeights) -> np.ndarray | None:
+    """The integers less their zero points, as i8; None if they exceed it."""
+    if weights.zero is None:
+        integers = weights.q.astype(np.int16) + weights.offset
+    else:
+        zeros = np.repeat(weights.zero, weights.block, axis=0)
+        integers = weights.q + weights.offset - zeros
+    narrow = integers.astype(np.int8)
+    return narrow if (narrow == integers).all() else None

@@ -14,6 +14,7 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .block_quantized_weights import BlockQuantizedWeights
 from .matmul_forms import BF16X3_BOUND, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
+from .recurrent import PackNbitsRecurrence
 
 VECTORS = {128: 2, 256: 2, 512: 4}
 """Vectors of a register tile, by the bits of a vector."""
@@ -28,7 +29,7 @@ F16_LANES = 8
 @dataclass(frozen=True)
 class CpuSelectNbitsKernels(Pass):
     """Select the kernel of each matmul of f32 by constant weights of 2, 4 or 8 bits that are
-    dequantized by blocks, and pack the weights.
+    dequantized by blocks, and pack the weights; likewise those of recurrent cells, of 8 bits.
 
     %1 = "graph.dequantize"(%w, %s, %z) : 3072x24x32xui4
     %2 = "graph.transpose"(%1 as 3072x768)
@@ -51,7 +52,10 @@ class CpuSelectNbitsKernels(Pass):
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
             unit = "none" if self.exact else self.bf16x3
-            apply_rewrites(op, [PackNbitsMatmul(self.cpu, unit, self.exact)], state)
+            rewrites: list[Rewrite] = [PackNbitsMatmul(self.cpu, unit, self.exact)]
+            if not self.exact:
+                rewrites.append(PackNbitsRecurrence(self.cpu))
+            apply_rewrites(op, rewrites, state)
 
 
 class PackNbitsMatmul(Rewrite):

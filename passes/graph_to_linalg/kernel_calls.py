@@ -31,8 +31,11 @@ def flat_of(type_: graph.TensorType, sizes: Sequence[Dim]) -> iree.Buffer:
 
 
 def _factors(type_: graph.TensorType, sizes: Sequence[Dim]) -> Sequence[int | Dim]:
-    """Factors of the number of elements of a tensor: its rows, if `sizes` has them, or all axes."""
-    rows = graph.element_count(type_.shape[:-1])
+    """Factors of the number of elements of a tensor: itself or its rows, if `sizes` has them, or
+    all axes."""
+    whole, rows = graph.element_count(type_.shape), graph.element_count(type_.shape[:-1])
+    if whole in sizes:
+        return [whole]
     return [rows, type_.shape[-1]] if rows in sizes else type_.shape
 
 
@@ -113,7 +116,21 @@ def run_emitter(
     sizes: Sequence[Dim],
     make_emitter: Callable[..., Any],
 ) -> ir.Value:
-    """The first of the `results` of a kernel that reads the operands `read`.
+    """The first of the `results` of a kernel: see `results_of_emitter`."""
+    return results_of_emitter(ctx, family, shape, key, read, results, sizes, make_emitter)[0]
+
+
+def results_of_emitter(
+    ctx: Lowering,
+    family: str,
+    shape: Any,
+    key: Sequence[object],
+    read: Sequence[Operand],
+    results: Sequence[graph.TensorType],
+    sizes: Sequence[Dim],
+    make_emitter: Callable[..., Any],
+) -> list[ir.Value]:
+    """The `results` of a kernel that reads the operands `read`.
 
     `make_emitter` creates the emitter from the buffers of all, which emits one workgroup; `key` and
     `shape` determine the kernel. For the workgroups and the dynamic `sizes`, see `compute`.
@@ -133,4 +150,4 @@ def run_emitter(
     workgroups = shape.count_workgroups(*scalars[: len(sizes)]) if sizes else shape.workgroups
     dynamic = [size for each in results for size in ctx.dynamic_sizes(each)]
     plain = list(map(plain_type, results))
-    return iree.run_kernel(name, workgroups, operands, plain, scalars, dynamic)[0]
+    return iree.run_kernel(name, workgroups, operands, plain, scalars, dynamic)

@@ -5,22 +5,13 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from ..kernels.scalar_functions import (
-    integer_like,
-    like,
-    product,
-    round_half_even,
-    with_element,
-)
+from ..kernels.scalar_functions import SMALL, like, product, round_half_even, round_small
 from .conversion import convert_scalar
 from .scalar_rules import NOT_F32, scalar_rule
 
 _F32 = np.dtype(np.float32)
 _F64 = np.dtype(np.float64)
 _I32 = np.dtype(np.int32)
-_ROUND = 1.5 * 2.0**23
-_SMALL = 1 << 20
-"""Magnitude of integers up to which quotients are rounded by adding `_ROUND`."""
 
 
 @scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
@@ -34,22 +25,14 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     zero_float = convert_scalar(zero, _I32, wide)
     info = ml_dtypes.iinfo(target)
     low, high = (arith.subf(like(limit, quotient), zero_float) for limit in (info.min, info.max))
-    is_small = wide == _F32 and max(-info.min, info.max) <= _SMALL
+    is_small = wide == _F32 and max(-info.min, info.max) <= SMALL
     rounded = quotient if is_small else round_half_even(quotient)
     above = arith.cmpf(arith.CmpFPredicate.OGT, rounded, low)  # not so for NaN
     inside = arith.select(above, rounded, low)
     below = arith.cmpf(arith.CmpFPredicate.OLT, inside, high)
     inside = arith.select(below, inside, high)
-    whole = _rounded_integer(inside) if is_small else arith.fptosi(zero.type, inside)
+    whole = round_small(inside) if is_small else arith.fptosi(zero.type, inside)
     return convert_scalar(arith.addi(whole, zero), _I32, target)
-
-
-def _rounded_integer(x: ir.Value) -> ir.Value:
-    """The integer nearest to an f32 `x` of at most 2**21, halves to even: the sum with a number
-    whose last bit is worth 1 is rounded to it, and its bits count up from those of the number."""
-    total = arith.addf(x, like(_ROUND, x))
-    bits = arith.bitcast(with_element(x, ir.IntegerType.get_signless(32)), total)
-    return arith.subi(bits, integer_like(int(np.float32(_ROUND).view(np.int32)), bits))
 
 
 @scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)

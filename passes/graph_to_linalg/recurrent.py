@@ -86,9 +86,13 @@ class _Layer:
     """One recurrent op, and the values that all its steps use."""
 
     def __init__(
-        self, ctx: Lowering, op: graph.RnnOp | graph.GruOp | graph.LstmOp, recurrence: ir.Value
+        self,
+        ctx: Lowering,
+        op: graph.RnnOp | graph.GruOp | graph.LstmOp,
+        recurrence: ir.Value,
+        scales: ir.Value | None,
     ):
-        self.ctx, self.op, self.recurrence = ctx, op, recurrence
+        self.ctx, self.op, self.recurrence, self.scales = ctx, op, recurrence, scales
         self.attrs = op.attrs
         self.gates = graph.type_of(op.gates)
         self.outputs = graph.type_of(op.outputs)
@@ -211,7 +215,7 @@ class _Layer:
         first, kept, early_cell = early or (0, 0, None)
         shape = Recurrence(count, self.hidden, self.attrs["reverse"], width, packed, first, kept)
         layer = RecurrentDispatch(
-            shape, gates, self.recurrence, self._fitting(states), beside, lengths
+            shape, gates, self.recurrence, self.scales, self._fitting(states), beside, lengths
         )
         key = (self.op.operation.name, repr(self.attrs))
         return layer.run(self.ctx, key, self.outputs, cell, early_cell)
@@ -278,8 +282,9 @@ def rnn(
     recurrence: ir.Value,
     initial: ir.Value,
     lengths: ir.Value | None,
+    scales: ir.Value | None,
 ) -> list[ir.Value]:
-    layer = _Layer(ctx, op, recurrence)
+    layer = _Layer(ctx, op, recurrence, scales)
     activate = layer.gate(0)
 
     def body(now: Scalar, product: Scalar) -> list[Scalar]:
@@ -303,8 +308,9 @@ def gru(
     initial: ir.Value,
     recurrent_bias: ir.Value | None,
     lengths: ir.Value | None,
+    scales: ir.Value | None,
 ) -> list[ir.Value]:
-    layer = _Layer(ctx, op, recurrence)
+    layer = _Layer(ctx, op, recurrence, scales)
     f, g = layer.gate(0), layer.gate(1)
 
     def mix(update: Scalar, candidate: Scalar, h: Scalar) -> Scalar:
@@ -367,8 +373,9 @@ def lstm(
     initial_cell: ir.Value,
     peepholes: ir.Value | None,
     lengths: ir.Value | None,
+    scales: ir.Value | None,
 ) -> list[ir.Value]:
-    layer = _Layer(ctx, op, recurrence)
+    layer = _Layer(ctx, op, recurrence, scales)
     f, g, activate = layer.gate(0), layer.gate(1), layer.activation(2)
     couple = op.attrs["couple"]
 

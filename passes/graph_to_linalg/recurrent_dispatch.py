@@ -18,12 +18,14 @@ IN_TIME, OF_BATCH = (0, 1), (1,)
 
 @dataclass(frozen=True)
 class RecurrentDispatch:
-    """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H] or in panels, initial states
-    [N, H], and optionally additional vectors [.., H] and lengths [N]."""
+    """A layer and its operands: gates [T, N, k*H], recurrence [H, k*H] or in panels, the scales
+    [k*H] of one of i8, initial states [N, H], and optionally additional vectors [.., H] and lengths
+    [N]."""
 
     shape: Recurrence
     gates: ir.Value
     recurrence: ir.Value
+    scales: ir.Value | None
     states: Sequence[ir.Value]
     extra_vectors: ir.Value | None
     lengths: ir.Value | None
@@ -43,7 +45,7 @@ class RecurrentDispatch:
         scratch = outputs.with_shape((2 + self.shape.kept, batch, hidden))
         results = [outputs, *[state] * len(self.states), scratch]
         team = ctx.threads if self._is_for_team(ctx, batch) else 0
-        operands = [self.gates, self.recurrence, *self.states, *self._extras()]
+        operands = [self.gates, *self._weights(), *self.states, *self._extras()]
 
         def kernel(
             workgroup_id: ir.Value, steps: ir.Value, batch: ir.Value, *given: ir.Value
@@ -75,7 +77,8 @@ class RecurrentDispatch:
         if not self.shape.packed or self.shape.panels < ctx.threads:
             return False
         enough = isinstance(batch, int) and batch > ROWS * (ctx.threads - 1)
-        return not enough or 4 * self.shape.elements > ctx.cpu.l2_bytes
+        size = self.shape.elements * (4 if self.scales is None else 1)
+        return not enough or size > ctx.cpu.l2_bytes
 
     def _meeting(self, values: Sequence[ir.Value]) -> list[ir.Value]:
         """The results of the dispatch after the counters of a team are added to its operands."""
@@ -85,6 +88,9 @@ class RecurrentDispatch:
             counters = splat(zero, counters_type(self.shape.panels))
         return list(dispatch.hand_over(counters).op.results)
 
+    def _weights(self) -> list[ir.Value]:
+        return [self.recurrence, *([] if self.scales is None else [self.scales])]
+
     def _extras(self) -> list[ir.Value]:
         return [x for x in (self.extra_vectors, self.lengths) if x is not None]
 
@@ -93,6 +99,9 @@ class RecurrentDispatch:
         `team`."""
         shape, f32 = self.shape, ir.F32Type.get()
         states = [iree.Buffer(f32, shape.hidden, OF_BATCH)] * len(self.states)
+        weights = [iree.Buffer(ir.ShapedType(self.recurrence.type).element_type, shape.elements)]
+        if self.scales is not None:
+            weights.append(iree.Buffer(f32, shape.gates * shape.hidden))
         extras = []
         if self.extra_vectors is not None:
             extras.append(iree.Buffer(f32, ir.ShapedType(self.extra_vectors.type).shape[0]))
@@ -104,7 +113,7 @@ class RecurrentDispatch:
             extras.append(iree.Buffer(counters.element_type, counters.shape[0]))
         return [
             iree.Buffer(f32, shape.gates * shape.hidden, IN_TIME),
-            iree.Buffer(f32, shape.elements),
+            *weights,
             *states,
             *extras,
             iree.Buffer(f32, shape.hidden, IN_TIME),
@@ -115,6 +124,7 @@ class RecurrentDispatch:
     def _memory(self, left: list[ir.Value]) -> RecurrentMemory:
         """All buffers except the counters, by name."""
         gates, recurrence = left.pop(0), left.pop(0)
+        scales = None if self.scales is None else left.pop(0)
         initial = [left.pop(0) for _ in self.states]
         extra_vectors: list[tuple[ir.Value, int]] = []
         if self.extra_vectors is not None:
@@ -124,5 +134,5 @@ class RecurrentDispatch:
         lengths = None if self.lengths is None else left.pop(0)
         outputs, *last, scratch = left
         return RecurrentMemory(
-            gates, recurrence, initial, extra_vectors, lengths, outputs, last, scratch
+            gates, recurrence, scales, initial, extra_vectors, lengths, outputs, last, scratch
         )

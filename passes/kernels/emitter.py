@@ -145,16 +145,27 @@ class VectorEmitter:
     def compare(self, predicate: arith.CmpIPredicate, a: ir.Value, b: int | ir.Value) -> ir.Value:
         return arith.cmpi(predicate, a, self.index(b))
 
+    def branch(
+        self,
+        condition: ir.Value,
+        types: Sequence[ir.Type],
+        then: Callable[[], Registers],
+        otherwise: Callable[[], Registers],
+    ) -> Registers:
+        """Emit a branch: the values, of `types`, of `then` if `condition` holds, else those of
+        `otherwise`."""
+        op = scf.IfOp(condition, list(types), has_else=True)
+        for block, body in ((op.then_block, then), (op.else_block, otherwise)):
+            with ir.InsertionPoint(block):
+                scf.YieldOp(body())
+        return list(op.results)
+
     def when(
         self, condition: ir.Value, then: Callable[[], Registers], otherwise: Registers
     ) -> Registers:
         """Select the values that `then` computes if `condition` holds, else `otherwise`."""
-        op = scf.IfOp(condition, [value.type for value in otherwise], has_else=True)
-        with ir.InsertionPoint(op.then_block):
-            scf.YieldOp(then())
-        with ir.InsertionPoint(op.else_block):
-            scf.YieldOp(otherwise)
-        return list(op.results)
+        types = [value.type for value in otherwise]
+        return self.branch(condition, types, then, lambda: otherwise)
 
     def select(
         self,
@@ -163,21 +174,18 @@ class VectorEmitter:
         otherwise: Callable[[], ir.Value],
     ) -> ir.Value:
         """Emit a branch for a vector: that of `then` if `condition` holds, else of `otherwise`."""
-        op = scf.IfOp(condition, [self.vector_type], has_else=True)
-        for block, body in ((op.then_block, then), (op.else_block, otherwise)):
-            with ir.InsertionPoint(block):
-                scf.YieldOp([body()])
-        return op.results[0]
+        types = [self.vector_type]
+        return self.branch(condition, types, lambda: [then()], lambda: [otherwise()])[0]
 
     def choose(
         self, condition: ir.Value, then: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
         """Emit a branch: `then` if `condition` holds, else `otherwise`."""
-        op = scf.IfOp(condition, has_else=True)
-        for block, body in ((op.then_block, then), (op.else_block, otherwise)):
-            with ir.InsertionPoint(block):
-                body()
-                scf.YieldOp([])
+
+        def nothing(body: Callable[[], None]) -> Callable[[], Registers]:
+            return lambda: (body(), [])[1]
+
+        self.branch(condition, [], nothing(then), nothing(otherwise))
 
     def load(
         self,

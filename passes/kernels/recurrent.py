@@ -75,6 +75,8 @@ class RecurrentMemory:
 
     gates: ir.Value
     recurrence: ir.Value
+    scales: ir.Value | None
+    """The scales of the columns of a recurrence of i8."""
     initial: Sequence[ir.Value]
     extra_vectors: Sequence[tuple[ir.Value, int]]
     """Additional vectors: a buffer, and the index of the vector in it."""
@@ -291,12 +293,12 @@ class RecurrentEmitter(VectorEmitter):
         def line(index: ir.Value, registers: Registers) -> Registers:
             at = arith.addi(start, self.times(index, shape.line))
             vectors = [
-                self.load(
-                    memory.recurrence, self.add(at, gate * shape.gate + part * self.lanes),
+                self._column(
+                    self.add(at, gate * shape.gate + part * self.lanes),
                     None if shape.packed else panel.masks[part],
                 )
                 for gate, part in columns
-            ]  # fmt: skip
+            ]
             factors = [
                 vector.broadcast(
                     self.vector_type, memref.load(memory.scratch, [arith.addi(source, index)])
@@ -317,9 +319,26 @@ class RecurrentEmitter(VectorEmitter):
             for part, mask in enumerate(panel.masks):
                 element = self.add(panel.element, part * self.lanes)
                 at = arith.addi(self._row(row), element)
-                products = [totals[gate, part] for gate in gates]
+                products = [self._scaled(totals[gate, part], gate, element, mask) for gate in gates]
                 positions.append(_Position(row, element, at, mask, products))
         return positions
+
+    def _column(self, at: ir.Value, mask: ir.Value | None) -> ir.Value:
+        """The vector of the recurrence from the element `at` on, as floats."""
+        loaded = self.load(self.memory.recurrence, at, mask)
+        if self.memory.scales is None:
+            return loaded
+        return arith.sitofp(self.vector_type, loaded)
+
+    def _scaled(
+        self, total: ir.Value, gate: int, element: ir.Value, mask: ir.Value | None
+    ) -> ir.Value:
+        """The products with the recurrence from those with its integers, if it has such."""
+        scales = self.memory.scales
+        if scales is None:
+            return total
+        at = self.add(element, gate * self.shape.hidden)
+        return arith.mulf(total, self.load(scales, at, mask))
 
     def _weights(self, panel: _Panel) -> ir.Value:
         """The start of a panel's recurrence."""

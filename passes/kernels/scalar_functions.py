@@ -16,6 +16,10 @@ import numpy as np
 
 from ...mlir import arith, ir, math
 
+_ROUND = 1.5 * 2.0**23
+SMALL = 1 << 20
+"""Magnitude of integers up to which `round_small` rounds."""
+
 Scalar = ir.Value
 Function = Callable[[Scalar], Scalar]
 
@@ -61,6 +65,17 @@ def compare(predicate: str, a: Scalar, b: Scalar | float) -> Scalar:
 def round_half_even(x: Scalar) -> Scalar:
     """Round to the nearest integer, halves to even; keeps the sign of zeros, infinities and NaN."""
     return math.roundeven(x)
+
+
+def round_small(x: Scalar) -> Scalar:
+    """The integer, i32, nearest to an f32 `x` of at most `SMALL`, halves to even.
+
+    The sum with a number whose last bit is worth 1 is rounded to it, and its bits count up from
+    those of the number.
+    """
+    total = arith.addf(x, like(_ROUND, x))
+    bits = arith.bitcast(with_element(x, ir.IntegerType.get_signless(32)), total)
+    return arith.subi(bits, integer_like(int(np.float32(_ROUND).view(np.int32)), bits))
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:

@@ -167,17 +167,7 @@ def _repeated(value: ir.Value, ones: list, axis: int, times: int, shape) -> ir.V
 @onnx_op("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(x):
     """To u8, over the range of `x` and 0. A range of nothing but 0 has scale 1."""
-    axes = range(graph.type_of(x).rank)
-    zero = graph.splat_like(0, x)
-    low = graph.min_(graph.reduce_min(x, axes=axes, keepdims=False), zero)
-    high = graph.max_(graph.reduce_max(x, axes=axes, keepdims=False), zero)
-    extent = graph.sub(high, low)
-    scale = graph.div(extent, graph.splat_like(255, x))
-    scale = graph.where(graph.equal(extent, zero), graph.splat_like(1, x), scale)
-    start = graph.neg(graph.div(low, scale))
-    inside = graph.max_(graph.min_(start, graph.splat_like(255, x)), zero)
-    zero_point = graph.cast(graph.round_(inside), to=np.uint8)
-    return graph.quantize(x, scale, zero_point), scale, zero_point
+    return graph.dynamic_quantize(x)
 
 
 @onnx_op("QLinearMatMul", since=10)

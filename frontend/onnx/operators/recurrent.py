@@ -197,7 +197,7 @@ def rnn(
 
     def cell(i: int, attrs: dict[str, Any]) -> Sequence[ir.Value]:
         gates, state = layer.gates(i, layer.sum_of_biases(i)), layer.initial(initial, i)
-        return graph.rnn(gates, layer.recurrence(i), state, layer.lengths, **attrs)
+        return graph.rnn(gates, layer.recurrence(i), state, layer.lengths, None, **attrs)
 
     return _each(layer, attributes, ["Tanh"], cell)
 
@@ -219,7 +219,7 @@ def gru(
         if linear_before_reset:
             added, recurrent = _split_biases(layer, i)
         gates, state = layer.gates(i, added), layer.initial(initial, i)
-        return graph.gru(gates, layer.recurrence(i), state, recurrent, layer.lengths, **attrs)
+        return graph.gru(gates, layer.recurrence(i), state, recurrent, layer.lengths, None, **attrs)
 
     return _each(layer, attributes, ["Sigmoid", "Tanh"], cell)
 
@@ -254,7 +254,7 @@ def lstm(
         states = [layer.initial(state, i) for state in (initial, initial_cell)]
         holes = None if peepholes is None else part(peepholes, i)
         return graph.lstm(
-            gates, layer.recurrence(i), *states, holes, layer.lengths,
+            gates, layer.recurrence(i), *states, holes, layer.lengths, None,
             **attrs, couple=bool(input_forget),
         )  # fmt: skip
 

@@ -192,6 +192,17 @@ def sink_through_axis_op(op):
     return graph.transpose(rebuild(op, operands, axis=perm[op.attrs["axis"]]), perm=perm)
 
 
+@rewrite(graph.DynamicQuantizeOp)
+def sink_through_dynamic_quantize(op: graph.DynamicQuantizeOp):
+    """``dynamic_quantize(transpose(x, p))  -->  transpose(dynamic_quantize(x), p)``: a range does
+    not depend on the order of elements."""
+    perm = _perm(op.x)
+    if perm is None:
+        return None
+    quantized, *parameters = graph.dynamic_quantize(_source(op.x))
+    return graph.transpose(quantized, perm=perm), *parameters
+
+
 @rewrite(graph.ExpandOp)
 def sink_through_expand(op: graph.ExpandOp):
     """``expand(transpose(x, p))  -->  transpose(expand(x), p)``, at equal rank."""
@@ -234,6 +245,7 @@ SINK_TRANSPOSES = (
     sink_through_repeat,
     sink_through_pad,
     sink_through_axis_op,
+    sink_through_dynamic_quantize,
     sink_through_expand,
     sink_through_reshape,
 )

@@ -66,3 +66,21 @@ func.func @tied(%x: tensor<1x64xf32>) -> (tensor<1x32xf32>, tensor<64xf32>) {
   %y = "graph.matmul"(%x, %3) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
   return %y, %0 : tensor<1x32xf32>, tensor<64xf32>
 }
+
+// -----
+
+// A recurrence that exceeds the L2 as f32 is read as integers, in panels of 16 elements of the state.
+
+// CHECK-LABEL: @recurrence
+// CHECK: "graph.rnn"(%arg0, %{{.*}}, %arg1, %{{.*}}) {{{.*}}operandSegmentSizes = array<i32: 1, 1, 1, 0, 1>{{.*}}tensor<{{.*}}x640x{{.*}}xi8>, tensor<1x640xf32>, tensor<640xf32>)
+// EXACT-LABEL: @recurrence
+// EXACT-NOT: xi8>, tensor<1x640xf32>
+func.func @recurrence(%gates: tensor<7x1x640xf32>, %h: tensor<1x640xf32>) -> tensor<7x1x640xf32> {
+  %q = "graph.constant"() {value = dense<12> : tensor<640x640xi8>} : () -> tensor<640x640xi8>
+  %s = "graph.constant"() {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<2> : tensor<i8>} : () -> tensor<i8>
+  %0 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<640x640xi8>, tensor<f32>, tensor<i8>) -> tensor<640x640xf32>
+  %1 = "graph.transpose"(%0) {perm = array<i64: 1, 0>} : (tensor<640x640xf32>) -> tensor<640x640xf32>
+  %y:2 = "graph.rnn"(%gates, %1, %h) {reverse = false, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>, clip = 0x7FF0000000000000 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<7x1x640xf32>, tensor<640x640xf32>, tensor<1x640xf32>) -> (tensor<7x1x640xf32>, tensor<1x640xf32>)
+  return %y#0 : tensor<7x1x640xf32>
+}

@@ -153,3 +153,17 @@ func.func @added_to_a_product(%x: tensor<6x8xf32>, %y: tensor<2x3x4xf32>, %w: te
   %2 = "graph.add"(%0, %1) : (tensor<2x3x8xf32>, tensor<2x3x8xf32>) -> tensor<2x3x8xf32> loc("added")
   return %2 : tensor<2x3x8xf32>
 }
+
+// -----
+
+// A range does not depend on the order of elements.
+
+// CHECK-LABEL: @dynamic_quantize
+// CHECK: %[[Y:.*]]:3 = "graph.dynamic_quantize"(%arg0)
+// CHECK: %[[T:.*]] = "graph.transpose"(%[[Y]]#0) {perm = array<i64: 1, 0>}
+// CHECK: return %[[T]], %[[Y]]#1, %[[Y]]#2
+func.func @dynamic_quantize(%x: tensor<4x8xf32>) -> (tensor<8x4xui8>, tensor<f32>, tensor<ui8>) {
+  %t = "graph.transpose"(%x) {perm = array<i64: 1, 0>} : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %y:3 = "graph.dynamic_quantize"(%t) : (tensor<8x4xf32>) -> (tensor<8x4xui8>, tensor<f32>, tensor<ui8>)
+  return %y#0, %y#1, %y#2 : tensor<8x4xui8>, tensor<f32>, tensor<ui8>
+}
