@@ -16,11 +16,12 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     """A convolution over one or two axes with the weights in panels.
 
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
-    [panels, kernel H, kernel W, C/groups, n], result [N, H', W', panels * n], or all without H; the
+    [panels, kernel H, kernel W, C/groups, n], result [N, H', W', features], or all without H; the
     other attributes are those of `conv`. A panel holds `n` features of one group side by side, in
-    vectors of `lanes`, of which the last may be partial. `tile_w` is the number of output positions
-    along W per tile: their accumulators and a panel fill the registers. In a depthwise convolution,
-    a panel holds `n` channels, each a group.
+    vectors of `lanes`, of which the last may be partial. If panels do not fill the `features` of
+    the only group evenly, the last one begins in that before it. `tile_w` is the number of output
+    positions along W per tile: their accumulators and a panel fill the registers. In a depthwise
+    convolution, a panel holds `n` channels, each a group.
     """
 
     x: Tensor
@@ -30,6 +31,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     low: Ints
     high: Ints
     groups: Int
+    features: Int
     tile_w: Int
     lanes: Int
     layout: Str
@@ -40,6 +42,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
         w: TensorType,
         *,
         groups: int,
+        features: int,
         tile_w: int,
         lanes: int,
         layout: str,
@@ -50,9 +53,12 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
         if x.rank not in (3, 4) or w.rank != x.rank + 1 or not w.is_static or tile_w < 1:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, channels, width = w.static_shape
-        depthwise = groups == panels * width and channels == 1
+        depthwise = groups == features and channels == 1
         if min(lanes, width, groups) < 1 or (panels % groups and not depthwise):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
+        is_even = features == panels * width
+        if not is_even and (groups > 1 or width > features or panels != -(-features // width)):
+            raise TypeRuleError(f"panels {w} do not hold {features} features, or not evenly")
         if depthwise and layout != "channels_last":
             raise TypeRuleError("depthwise, vectors of channels are read, which must lie together")
         batch, input_channels, extents = split_layout(x.shape, layout)
@@ -60,14 +66,24 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
             input_channels, channels * groups, "the weights' and the input's channels"
         )
         out = output_sizes(extents, kernel, **window)
-        return x.with_shape((batch, *out, panels * width))
+        return x.with_shape((batch, *out, features))
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, w: np.ndarray, *, tile_w: int, lanes: int, layout: str, **options: Any
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        features: int,
+        tile_w: int,
+        lanes: int,
+        layout: str,
+        **options: Any,
     ) -> np.ndarray:
         del tile_w, lanes
-        matrix = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
+        side_by_side = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
+        before, last = side_by_side[..., : -w.shape[-1]], side_by_side[..., -w.shape[-1] :]
+        new = features - before.shape[-1]
+        matrix = np.concatenate([before, last[..., w.shape[-1] - new :]], axis=-1)
         image = from_channels_first(to_channels_first(x, layout), "channels_last")
         return ConvOp.evaluate(image, matrix, layout="channels_last", **options)
 
@@ -77,14 +93,16 @@ def is_depthwise(op: GraphOp) -> TypeGuard[DirectConvOp]:
     own."""
     if not isinstance(op, DirectConvOp):
         return False
-    panels, *_, channels, width = type_of(op.w).static_shape
-    return channels == 1 and op.attrs["groups"] == panels * width > 1
+    channels = type_of(op.w).static_shape[-2]
+    return channels == 1 and op.attrs["groups"] == op.attrs["features"] > 1
 
 
 def pack_kernel(w: np.ndarray, width: int) -> np.ndarray:
-    """[kernel..., C, F] as panels [F/width, kernel..., C, width]."""
-    panels = w.reshape(*w.shape[:-1], -1, width)
-    return np.ascontiguousarray(np.moveaxis(panels, -2, 0))
+    """[kernel..., C, F] as panels [ceil(F/width), kernel..., C, width], of which the last one ends
+    with the features."""
+    features = w.shape[-1]
+    starts = [min(start, features - width) for start in range(0, features, width)]
+    return np.stack([w[..., start : start + width] for start in starts])
 
 
 direct_conv = builder(DirectConvOp)

@@ -101,7 +101,7 @@ class DirectConv(Rewrite):
         tile = self._tile_of(op, weights, attrs)
         if tile.features < min(tile.vectors * self.lanes * MIN_FILLED, weights.shape[-1]):
             return "features fill too little of their vectors"
-        panels = weights.shape[-1] // tile.features
+        panels = -(-weights.shape[-1] // tile.features)
         shares = panels * graph.element_count(result[:-2])
         few = at_least(MIN_WORKGROUPS - 1, shares)
         return "too few rows for threads to share" if few else None
@@ -123,8 +123,8 @@ class DirectConv(Rewrite):
         dense = not is_depthwise(weights, attrs)
         image, layout = _image(op.x) if dense else (op.x, "channels_last")
         return graph.direct_conv(
-            image, panels, groups=groups, tile_w=tile.pixels, lanes=self.lanes, layout=layout,
-            **window,
+            image, panels, groups=groups, features=weights.shape[-1], tile_w=tile.pixels,
+            lanes=self.lanes, layout=layout, **window,
         )  # fmt: skip
 
     def _streams(self, weights: np.ndarray, pixels: graph.Shape) -> bool:
@@ -147,7 +147,7 @@ class DirectConv(Rewrite):
             return self.tiles.depthwise(pixels, attrs["groups"])
         joined, groups = self._joined(weights, attrs)
         k = int(np.prod(joined.shape[:-1]))
-        return self.tiles.dense(pixels, k, joined.shape[-1] // groups)
+        return self.tiles.dense(pixels, k, joined.shape[-1] // groups, evenly=groups > 1)
 
 
 def _image(x: ir.Value) -> tuple[ir.Value, str]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from ...cpu_model import CpuModel
 
+VECTORS = (4, 3, 2, 1)
+"""Vectors of features in a panel."""
 DEPTHWISE_VECTORS = (1, 2, 4)
 """Vectors of channels in a panel of a depthwise convolution."""
 
@@ -25,14 +27,17 @@ class PixelTiles:
 
     cpu: CpuModel
 
-    def dense(self, pixels: int | None, k: int, features: int) -> PixelTile:
-        """The cheapest tile whose panels split the `features` of a group evenly, for rows of
-        `pixels` pixels that are sums of `k` products; of those that fill the registers, if the
-        length of rows is not known."""
+    def dense(self, pixels: int | None, k: int, features: int, evenly: bool = True) -> PixelTile:
+        """The cheapest tile for rows of `pixels` pixels that are sums of `k` products; of those
+        that fill the registers, if the length of rows is not known. Its panels split the
+        `features` of a group `evenly`, or the last one may begin in that before it."""
         tiles = list(self._tiles(self._panels(features)))
+        if not evenly:
+            full = {n: n * self.cpu.lanes for n in VECTORS if n * self.cpu.lanes <= features}
+            tiles += self._tiles(full)
 
         def cost(tile: PixelTile, pixels: int) -> float:
-            vectors = tile.vectors * (features // tile.features)
+            vectors = tile.vectors * -(-features // tile.features)
             return self._cost(tile, pixels, k) * vectors
 
         if pixels is None:
@@ -64,7 +69,7 @@ class PixelTiles:
 
     def _tiles(self, panels: Mapping[int, int]) -> Iterator[PixelTile]:
         """The candidate tiles, for `panels` by their vectors; some spill a few registers."""
-        for vectors in (4, 3, 2, 1):
+        for vectors in VECTORS:
             if vectors in panels:
                 for pixels in range(1, self.cpu.registers // vectors):
                     yield PixelTile(pixels, vectors, panels[vectors])

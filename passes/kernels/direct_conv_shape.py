@@ -39,7 +39,7 @@ class DirectConvShape:
     dilations: tuple[int, int]
     low: tuple[int, int]
     nr: int
-    """Features in a panel."""
+    """Features in a panel. The last one begins in that before it, if they do not fill it."""
     groups: int
     tile_w: int
     """Pixels of a tile, at most."""
@@ -72,7 +72,7 @@ class DirectConvShape:
 
     @property
     def panels(self) -> int:
-        return self.result[3] // self.nr
+        return -(-self.result[3] // self.nr)
 
     @property
     def parts(self) -> list[VectorSlice]:

@@ -142,7 +142,7 @@ class DirectConvEmitter(VectorEmitter):
         first = self.first_row(origin, top)
         image = self.times(first, line)
         image = self.add(image, self.times(self._first_channel(panel), self._channel))
-        feature = self.times(panel, shape.nr)
+        feature = self._first_feature(panel)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
         columns = product(self.sizes.result_width, shape.result[3])
         result = self.add(self.times(row, columns), feature)
@@ -161,6 +161,13 @@ class DirectConvEmitter(VectorEmitter):
         del origin, first
         line = product(self.sizes.width, self.pixel_stride)
         return self.times(tap, product(line, self.shape.dilations[0]))
+
+    def _first_feature(self, panel: ir.Value) -> ir.Value:
+        """The first feature of a panel; the last panel ends with the features."""
+        shape, feature = self.shape, self.times(panel, self.shape.nr)
+        if shape.result[3] % shape.nr == 0:
+            return feature
+        return arith.minui(feature, self.index(shape.result[3] - shape.nr))
 
     def _first_channel(self, panel: ir.Value) -> ir.Value:
         """The first channel that a panel reads."""

@@ -24,7 +24,7 @@ func.func @block(%x: tensor<1x28x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor
     %4 = "graph.relu"(%3) : (tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32>
     "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("depthwise")
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 64 : i64, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("depthwise")
   %2 = "graph.fused"() ({
     %3 = "graph.packed_matmul"(%1, %u) {columns = 16 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<1x28x28x64xf32>, tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32>
     %4 = "graph.add"(%3, %x) : (tensor<1x28x28x16xf32>, tensor<1x28x28x16xf32>) -> tensor<1x28x28x16xf32>
@@ -40,7 +40,7 @@ func.func @block(%x: tensor<1x28x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor
 // CHECK-NOT: graph.fused_depthwise
 func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: tensor<1x64x16xf32>) -> tensor<1x28x28x16xf32> {
   %0 = "graph.fused"() ({
-    %3 = "graph.direct_conv"(%x, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
+    %3 = "graph.direct_conv"(%x, %v) {dilations = array<i64: 1, 1>, features = 64 : i64, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x28x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
     %4 = "graph.add"(%3, %x) : (tensor<1x28x28x64xf32>, tensor<1x28x28x64xf32>) -> tensor<1x28x28x64xf32> loc("beside")
     "graph.yield"(%4) : (tensor<1x28x28x64xf32>) -> () loc("beside")
   }) {kind = "epilogue"} : () -> tensor<1x28x28x64xf32> loc("beside")
@@ -60,7 +60,7 @@ func.func @beside(%x: tensor<1x28x28x64xf32>, %v: tensor<1x3x3x1x64xf32>, %u: te
 // CHECK-NEXT: inner = 1 : i64, row_blocks = 1 : i64, rows = 4 : i64, split = "channels"
 func.func @panels(%x: tensor<1x4x28x16xf32>, %w: tensor<2x16x64xf32>, %v: tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32> {
   %0 = "graph.packed_matmul"(%x, %w) {columns = 128 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<2x16x64xf32>) -> tensor<1x4x28x128xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 128 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x128xf32>, tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 128 : i64, groups = 128 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x128xf32>, tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32>
   return %1 : tensor<1x4x28x128xf32>
 }
 
@@ -71,7 +71,7 @@ func.func @panels(%x: tensor<1x4x28x16xf32>, %w: tensor<2x16x64xf32>, %v: tensor
 // CHECK-NOT: graph.fused_depthwise
 func.func @short(%x: tensor<1x4x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> {
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<1x16x64xf32>) -> tensor<1x4x28x64xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 64 : i64, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x64xf32>, tensor<1x3x3x1x64xf32>) -> tensor<1x4x28x64xf32> loc("short")
   return %1 : tensor<1x4x28x64xf32>
 }
 
@@ -86,6 +86,6 @@ func.func @short(%x: tensor<1x4x28x16xf32>, %w: tensor<1x16x64xf32>, %v: tensor<
 // CHECK-NEXT: inner = 1 : i64, row_blocks = 2 : i64, rows = 1 : i64, split = "sliding"
 func.func @named(%x: tensor<1x?x?x16xf32, ["h", "w"]>, %w: tensor<1x16x64xf32>, %v: tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]> {
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x?x?x16xf32, ["h", "w"]>, tensor<1x16x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x?x?x64xf32, ["h", "w"]>, tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 64 : i64, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x?x?x64xf32, ["h", "w"]>, tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
   return %1 : tensor<1x?x?x64xf32, ["h", "w"]>
 }

@@ -41,6 +41,8 @@ CASES = [
                                                      ("dilations", [1, 2]))),
     ConvCase((1, 1, 9, 400), (16, 1, 2, 64), "relu", (("pads", [1, 5, 0, 60]),
                                                       ("strides", [1, 3]))),
+    ConvCase((2, 5, 9, 14), (37, 5, 3, 3), "residual", (("pads", [1] * 4),)),
+    ConvCase((1, 1, 400), (129, 1, 64), "relu", (("strides", [16]),)),
 ]  # fmt: skip
 
 
@@ -109,3 +111,13 @@ def test_tiles(pixels, features, vector_bits):
     assert 1 <= tile.pixels <= pixels
     assert tile.pixels * tile.vectors < cpu.registers
     assert tile.pixels * tile.vectors >= 4  # fewer accumulators wait for each other
+
+
+@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("features", [129, 257, 37, 112, 255])
+def test_tiles_that_split_features_unevenly(features, vector_bits):
+    """A prime number of features fills vectors, but for a few that are computed twice."""
+    lanes, most = CpuModel(vector_bits).lanes, 4
+    tile = PixelTiles(CpuModel(vector_bits)).dense(56, 3 * 3 * 64, features, evenly=False)
+    computed = -(-features // tile.features) * tile.vectors * lanes
+    assert features <= computed < features + most * lanes

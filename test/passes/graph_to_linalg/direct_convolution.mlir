@@ -13,8 +13,8 @@
 // CHECK-LABEL: @shared
 // CHECK-COUNT-2: "flow.dispatch"{{.*}}entry_points = [@direct_conv_0::@direct_conv_0]
 func.func @shared(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %v: tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32> {
-  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
-  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
+  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
   return %1 : tensor<1x8x8x16xf32>
 }
 
@@ -31,7 +31,7 @@ func.func @shared(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %v: ten
 // CHECK-NOT: linalg.generic
 func.func @epilogue(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %bias: tensor<16xf32>, %r: tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32> {
   %0 = "graph.fused"() ({
-    %1 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
+    %1 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x8x8x16xf32>
     %2 = "graph.add"(%1, %bias) : (tensor<1x8x8x16xf32>, tensor<16xf32>) -> tensor<1x8x8x16xf32>
     %3 = "graph.add"(%2, %r) : (tensor<1x8x8x16xf32>, tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
     %4 = "graph.relu"(%3) : (tensor<1x8x8x16xf32>) -> tensor<1x8x8x16xf32>
@@ -49,7 +49,7 @@ func.func @epilogue(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>, %bias
 // CHECK: linalg.generic
 func.func @apart(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>) -> tensor<1x6x6x16xf32> {
   %0 = "graph.fused"() ({
-    %1 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x6x6x16xf32>
+    %1 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x3x16x16xf32>) -> tensor<1x6x6x16xf32>
     %2 = "graph.sin"(%1) : (tensor<1x6x6x16xf32>) -> tensor<1x6x6x16xf32>
     "graph.yield"(%2) : (tensor<1x6x6x16xf32>) -> ()
   }) {kind = "epilogue"} : () -> tensor<1x6x6x16xf32>
@@ -70,6 +70,6 @@ func.func @apart(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x3x16x16xf32>) -> tenso
 // CHECK: %[[W:.*]] = tensor.dim %[[X]], %c2
 // CHECK: "flow.dispatch"(%{{.*}}, %[[N]], %[[W]], %[[N]], %[[W]], %[[X]]
 func.func @named_sizes(%x: tensor<?x8x?x16xf32, ["n", "w"]>, %w: tensor<1x3x3x16x16xf32>) -> tensor<?x8x?x16xf32, ["n", "w"]> {
-  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 6 : i64} : (tensor<?x8x?x16xf32, ["n", "w"]>, tensor<1x3x3x16x16xf32>) -> tensor<?x8x?x16xf32, ["n", "w"]>
+  %0 = "graph.direct_conv"(%x, %w) {dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 6 : i64} : (tensor<?x8x?x16xf32, ["n", "w"]>, tensor<1x3x3x16x16xf32>) -> tensor<?x8x?x16xf32, ["n", "w"]>
   return %0 : tensor<?x8x?x16xf32, ["n", "w"]>
 }

@@ -14,7 +14,7 @@ func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<
   %0 = "graph.fused_depthwise"() ({
     %1 = "graph.packed_matmul"(%x, %w) {columns = 32 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<1x16x8x16xf32>, tensor<1x16x32xf32>) -> tensor<1x16x8x32xf32>
     %2 = "graph.relu"(%1) : (tensor<1x16x8x32xf32>) -> tensor<1x16x8x32xf32>
-    %3 = "graph.direct_conv"(%2, %v) {dilations = array<i64: 1, 1>, groups = 32 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 8 : i64} : (tensor<1x16x8x32xf32>, tensor<1x3x3x1x32xf32>) -> tensor<1x16x8x32xf32>
+    %3 = "graph.direct_conv"(%2, %v) {dilations = array<i64: 1, 1>, features = 32 : i64, groups = 32 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 8 : i64} : (tensor<1x16x8x32xf32>, tensor<1x3x3x1x32xf32>) -> tensor<1x16x8x32xf32>
     %4 = "graph.packed_matmul"(%3, %u) {columns = 16 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<1x16x8x32xf32>, tensor<1x32x16xf32>) -> tensor<1x16x8x16xf32>
     "graph.yield"(%4) : (tensor<1x16x8x16xf32>) -> ()
   }) {inner = 4 : i64, row_blocks = 4 : i64, rows = 4 : i64, split = "rows"} : () -> tensor<1x16x8x16xf32>
@@ -34,7 +34,7 @@ func.func @block(%x: tensor<1x16x8x16xf32>, %w: tensor<1x16x32xf32>, %v: tensor<
 func.func @panels(%x: tensor<2x8x8x16xf32>, %w: tensor<2x16x16xf32>, %v: tensor<2x3x3x1x16xf32>) -> tensor<2x3x3x32xf32> {
   %0 = "graph.fused_depthwise"() ({
     %1 = "graph.packed_matmul"(%x, %w) {columns = 32 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<2x8x8x16xf32>, tensor<2x16x16xf32>) -> tensor<2x8x8x32xf32>
-    %2 = "graph.direct_conv"(%1, %v) {dilations = array<i64: 1, 1>, groups = 32 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>, tile_w = 3 : i64} : (tensor<2x8x8x32xf32>, tensor<2x3x3x1x16xf32>) -> tensor<2x3x3x32xf32>
+    %2 = "graph.direct_conv"(%1, %v) {dilations = array<i64: 1, 1>, features = 32 : i64, groups = 32 : i64, high = array<i64: 0, 0>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 2, 2>, tile_w = 3 : i64} : (tensor<2x8x8x32xf32>, tensor<2x3x3x1x16xf32>) -> tensor<2x3x3x32xf32>
     "graph.yield"(%2) : (tensor<2x3x3x32xf32>) -> ()
   }) {inner = 1 : i64, row_blocks = 1 : i64, rows = 3 : i64, split = "channels"} : () -> tensor<2x3x3x32xf32>
   return %0 : tensor<2x3x3x32xf32>

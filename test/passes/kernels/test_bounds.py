@@ -88,6 +88,7 @@ def test_convolution(tmp_path):
     random = np.random.default_rng(1)
     x, w = _floats(random, 4, 3, 9, 128), _floats(random, 1, 3, 3, 128, WIDTH)
     attrs = {**WINDOW, "groups": 1, "tile_w": 3, "lanes": LANES, "layout": "channels_last"}
+    attrs["features"] = WIDTH
     y = _run(tmp_path, lambda x, w: graph.direct_conv(x, w, **attrs), [x, w])
     np.testing.assert_array_equal(y, graph.DirectConvOp.evaluate(x, w, **attrs))
 
