@@ -23,7 +23,7 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
     (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
     tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of 64, or vectors with the accumulators
     of `mr` rows in registers: ``avx512vnni`` and ``avxvnni`` (VPDPBUSD on 512 and 256 bits) or
-    ``avx2`` (VPMADDWD). Sums wrap around.
+    ``avx2`` (VPMADDUBSW and VPMADDWD). Sums wrap around.
     """
 
     x: Tensor

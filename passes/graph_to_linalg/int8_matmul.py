@@ -1,23 +1,33 @@
 """Calls of the kernels that multiply 8-bit integers."""
 
 import math
+from dataclasses import replace
+
+import numpy as np
 
 from ...dialects import graph
+from ...dialects.locations import node_name
 from ...mlir import ir
+from ..infra.query import constant_array
 from ..kernels.amx import TILES_INT8
 from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.group_dot import INT8_DOTS
+from ..kernels.group_dot import INT8_DOTS, GroupDot, WideningDot, exceeds_pairs
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
 from ..kernels.int8_matmul import QuadsMatmulShape
 from ..kernels.vnni_matmul import VnniMatmulEmitter
 from .direct_convolution import along_axes, dynamic_sizes_of, extents_of
 from .image_extents import known_extents
-from .kernel_calls import compute
+from .kernel_calls import Operand, compute
 from .kernel_rules import always, lowers_with_epilogue
 from .lowering import Lowering
+from .operands import constant_tensor
 from .packed_matmul import row_count
+
+MOST_EXACT = 1 / 4
+"""Share of the lines of weights that may exceed pairs (`exceeds_pairs`), at most, for the others to
+be multiplied in pairs: each of them is a branch that is hard to predict."""
 
 
 @lowers_with_epilogue(graph.Int8MatmulOp, narrows=always)
@@ -29,12 +39,14 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
         columns = op.attrs["columns"]
         tiles = AmxMatmulShape(known, group * groups, columns, ctx.cpu, dot=TILES_INT8)
         return compute(ctx, AmxMatmulEmitter, "amx_int8_matmul", tiles, op, epilogue, sizes=sizes)
-    dot = INT8_DOTS[op.attrs["unit"]]
+    dot, beside = _dot_of(ctx, op)
     shape = QuadsMatmulShape(
         known, groups, op.attrs["columns"],
         nr=width, lanes=dot.lanes, mr=op.attrs["mr"], cpu=ctx.cpu, dot=dot,
     )  # fmt: skip
-    return compute(ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes)
+    return compute(
+        ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes, beside=beside
+    )
 
 
 @lowers_with_epilogue(graph.Int8DirectConvOp, narrows=always)
@@ -49,15 +61,38 @@ def int8_direct_conv(
     (*image, _), result = extents_of(op)
     _, *kernel, quads, width, _ = graph.type_of(op.w).static_shape
     is_padded = any((*attrs["low"], *attrs["high"]))
+    dot, beside = _dot_of(ctx, op)
     shape = Int8DirectConvShape(
         known_extents((*image, attrs["groups"] * quads)), known_extents(result),
         along_axes(kernel, 1), along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1),
         along_axes(attrs["low"], 0), nr=width, groups=attrs["groups"], tile_w=attrs["tile_w"],
-        lanes=attrs["lanes"], dot=INT8_DOTS[attrs["unit"]],
+        lanes=attrs["lanes"], dot=dot,
         border=attrs["border"] if is_padded else 0,
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
-    return compute(ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes)
+    return compute(
+        ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes, beside=beside
+    )
+
+
+def _dot_of(
+    ctx: Lowering, op: graph.Int8MatmulOp | graph.Int8DirectConvOp
+) -> tuple[GroupDot, list[Operand]]:
+    """How a kernel on vectors multiplies the weights of `op`, and what tells it of lines that it
+    multiplies in another way, if there are any."""
+    dot, weights = INT8_DOTS[op.attrs["unit"]], constant_array(op.w)
+    if not isinstance(dot, WideningDot) or weights is None or weights.shape[-1] != dot.size:
+        return dot, []
+    statistics, node = ctx.statistics("byte-pairs"), node_name(op.operation)
+    exact = exceeds_pairs(weights)
+    if exact.mean() > MOST_EXACT:
+        statistics.record_declined(node, "the sums of many pairs of products may exceed 16 bits")
+        return dot, []
+    statistics.record_fired(node)
+    lines = exact.astype(np.int8).ravel()
+    type_ = graph.TensorType(lines.shape, lines.dtype)
+    beside = [(constant_tensor(lines), type_)] if exact.any() else []
+    return replace(dot, in_pairs=True), beside
 
 
 def _tiles_shape(ctx: Lowering, op: graph.Int8DirectConvOp) -> AmxConvShape:

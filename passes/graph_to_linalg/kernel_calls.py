@@ -79,22 +79,26 @@ def compute(
     epilogue: VectorEpilogue,
     scratch: Sequence[graph.TensorType] = (),
     sizes: Sequence[Dim] = (),
+    beside: Sequence[Operand] = (),
 ) -> ir.Value:
     """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel.
 
-    An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, and a
-    function that applies the epilogue. It emits one workgroup. There are ``shape.workgroups``
-    workgroups, or ``shape.count_workgroups(*sizes)`` for dynamic `sizes`, which the kernel receives
-    as scalars.
+    An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, a
+    function that applies the epilogue, and the buffers of operands `beside` those of `op`. It emits
+    one workgroup. There are ``shape.workgroups`` workgroups, or ``shape.count_workgroups(*sizes)``
+    for dynamic `sizes`, which the kernel receives as scalars.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored_dtype)
-    read = operands_of(ctx, [op.x, op.w, *epilogue.memory])
+    own = [*operands_of(ctx, [op.x, op.w]), *beside]
+    read = [*own, *operands_of(ctx, epilogue.memory)]
 
     def make_emitter(*buffers: ir.Value) -> Any:
         def apply_epilogue(positions: list[OutputPosition], accumulators: Registers) -> Registers:
-            return epilogue.apply(emitter, buffers[2 : len(read)], positions, accumulators)
+            memory = buffers[len(own) : len(read)]
+            return epilogue.apply(emitter, memory, positions, accumulators)
 
-        emitter = emitter_class(shape, *buffers[:2], *buffers[len(read) :], apply_epilogue)
+        written, more = buffers[len(read) :], buffers[2 : len(own)]
+        emitter = emitter_class(shape, *buffers[:2], *written, apply_epilogue, *more)
         return emitter
 
     results = [type_, *scratch]

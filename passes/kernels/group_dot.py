@@ -9,12 +9,18 @@ four u8 by four i8 and i32 accumulators.
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...cpu_model import CpuModel
 from ...mlir import arith, ir, llvm, vector
+from .emitter import Registers, VectorEmitter
 
 GROUP_BYTES = 4
 WORD_PRODUCTS = {8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 """VPMADDWD, which adds the products of pairs of i16, by the pairs in a vector."""
+
+BYTE_PRODUCTS = {8: "avx2.pmadd.ub.sw"}
+"""VPMADDUBSW, which adds the products of pairs of u8 and i8 in i16."""
 
 
 @dataclass(frozen=True)
@@ -92,13 +98,16 @@ class DotInstruction(GroupDot):
 
 @dataclass(frozen=True)
 class WideningDot(GroupDot):
-    """Products of u8 by i8 with instructions for i16 (VPMADDWD), half of a group at a time.
+    """Products of u8 by i8 with instructions for i16.
 
-    VPMADDUBSW multiplies bytes, but its sums saturate. These are exact.
+    VPMADDUBSW multiplies bytes, but saturates the sums of pairs of products at 16 bits. It is for
+    weights with which they fit (`in_pairs`), as most do (`exceeds_pairs`). VPMADDWD multiplies the
+    even and the odd factors of a group exactly.
     """
 
     HELD = 4
     """Registers for operands as i16 and for products."""
+    in_pairs: bool = False
 
     def free_registers(self, cpu: CpuModel) -> CpuModel:
         """See `GroupDot`."""
@@ -106,9 +115,19 @@ class WideningDot(GroupDot):
 
     def multiply_add(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
         """See `GroupDot`."""
+        if self.in_pairs:
+            return self._add_pairs(total, a, b)
         for left, right in zip(self._halves(a, False), self._halves(b, True), strict=True):
             total = add_word_products(total, left, right)
         return total
+
+    def _add_pairs(self, total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
+        i16 = ir.IntegerType.get_signless(16)
+        words = ir.VectorType.get([2 * self.lanes], i16)
+        name = f"llvm.x86.{BYTE_PRODUCTS[self.lanes]}"
+        pairs = llvm.call_intrinsic(words, name, [a, b], [], [])
+        ones = ir.DenseElementsAttr.get_splat(words, ir.IntegerAttr.get(i16, 1))
+        return add_word_products(total, pairs, arith.constant(words, ones))
 
     def _halves(self, groups: ir.Value, signed: bool) -> tuple[ir.Value, ir.Value]:
         """The even and the odd factors of `groups`, as i16."""
@@ -132,6 +151,38 @@ def add_word_products(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
     (lanes,) = ir.VectorType(total.type).shape
     name = f"llvm.x86.{WORD_PRODUCTS[lanes]}"
     return arith.addi(total, llvm.call_intrinsic(total.type, name, [a, b], [], []))
+
+
+def exceeds_pairs(w: np.ndarray) -> np.ndarray:
+    """Tell lines of weights ``[.., n, 4]`` of i8 in which some pair of products with u8 may exceed
+    16 bits: ``[..]``."""
+    pairs = w.reshape(*w.shape[:-1], 2, 2).astype(np.int16)
+    sums = np.maximum(np.maximum(pairs, 0).sum(-1), np.maximum(-pairs, 0).sum(-1))
+    return (255 * sums.max(axis=(-2, -1)).astype(np.int32)) > np.iinfo(np.int16).max
+
+
+def add_all_products(
+    emitter: VectorEmitter,
+    dot: GroupDot,
+    totals: Registers,
+    factors: Registers,
+    columns: Registers,
+    exact: ir.Value | None = None,
+) -> Registers:
+    """Add the products of each of the `factors` by all `columns` to `totals`: in pairs unless
+    `exact`, an i8, is not zero, if that is given."""
+
+    def by(dot: GroupDot) -> Registers:
+        pairs = [(factor, column) for factor in factors for column in columns]
+        return [dot.multiply_add(total, *pair) for total, pair in zip(totals, pairs, strict=True)]
+
+    if exact is None:
+        return by(dot)
+    assert isinstance(dot, WideningDot)
+    zero, types = arith.constant(exact.type, 0), [total.type for total in totals]
+    condition = arith.cmpi(arith.CmpIPredicate.ne, exact, zero)
+    slow = replace(dot, in_pairs=False)
+    return emitter.branch(condition, types, lambda: by(slow), lambda: by(dot))
 
 
 DOT_BF16 = DotInstruction(2, 16, "avx512bf16.dpbf16ps.512")

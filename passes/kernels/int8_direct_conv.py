@@ -8,11 +8,12 @@ are zero. An image may be padded with another value than zero: its zero point.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mlir import arith, ir, vector
+from ...mlir import arith, ir, memref, vector
 from .direct_conv_shape import DirectConvShape, RowTile
 from .direct_convolution import DirectConvEmitter, Pixel
 from .emitter import Registers, VectorSlice, short_vectors
-from .group_dot import INT8_DOTS, GroupDot, add_word_products
+from .epilogue import Epilogue
+from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,19 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     shape: Int8DirectConvShape
 
+    def __init__(
+        self,
+        shape: Int8DirectConvShape,
+        image: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        epilogue: Epilogue,
+        exact_lines: ir.Value | None = None,
+    ):
+        """For `exact_lines`, see `VnniMatmulEmitter`."""
+        super().__init__(shape, image, weights, output, epilogue)
+        self.exact_lines = exact_lines
+
     @property
     def accumulator(self) -> ir.Type:
         """See `VectorEmitter`."""
@@ -58,17 +72,16 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `DirectConvEmitter`."""
         dot = self.shape.dot
 
+        def factor(pixel: Pixel, index: ir.Value) -> ir.Value:
+            held = dot.load_one(self.image, self.times(self.add(pixel.offset, index), dot.size))
+            if pixel.inside is not None:
+                held = arith.select(pixel.inside, held, self._border_group())
+            return dot.repeated(held)
+
         def group(index: ir.Value, registers: Registers) -> Registers:
-            columns = self._columns(self.add(weights, self.times(index, self.shape.nr)))
-            registers = list(registers)
-            for number, pixel in enumerate(pixels):
-                held = dot.load_one(self.image, self.times(self.add(pixel.offset, index), dot.size))
-                if pixel.inside is not None:
-                    held = arith.select(pixel.inside, held, self._border_group())
-                factor = dot.repeated(held)
-                for part, column in enumerate(columns, start=number * len(columns)):
-                    registers[part] = dot.multiply_add(registers[part], factor, column)
-            return registers
+            line = self.add(weights, self.times(index, self.shape.nr))
+            factors = [factor(pixel, index) for pixel in pixels]
+            return self._add_products(registers, factors, line)
 
         return self.loop((self.index(0), self.index(count)), accumulators, group)
 
@@ -105,10 +118,17 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """The type of a vector of channels, or of their weights, as 32 bits."""
         return self.vector_of(self.lanes, self.accumulator)
 
+    def _add_products(self, totals: Registers, factors: Registers, line: ir.Value) -> Registers:
+        """Add the products of groups by a line of weights to `totals`."""
+        exact = None
+        if self.exact_lines is not None:
+            number = arith.divui(line, self.index(self.shape.nr))
+            exact = memref.load(self.exact_lines, [number])
+        columns = self._columns(line)
+        return add_all_products(self, self.shape.dot, totals, factors, columns, exact)
+
     def _multiply_add(self, total: ir.Value, factor: ir.Value, column: ir.Value) -> ir.Value:
-        """Add the products of a vector of factors by a column to `total`."""
-        if not self.shape.is_depthwise:
-            return self.shape.dot.multiply_add(total, factor, column)
+        """Add the products of a vector of channels by a column to `total`."""
         words = ir.VectorType.get([2 * self.lanes], ir.IntegerType.get_signless(16))
         return add_word_products(
             total, vector.bitcast(words, factor), vector.bitcast(words, column)
@@ -174,10 +194,12 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         border = self._border_factor()
 
         def step(index: ir.Value, registers: Registers) -> Registers:
-            columns = self._columns(self.add(line, self.times(index, self.shape.nr)))
+            here = self.add(line, self.times(index, self.shape.nr))
+            if not self.shape.is_depthwise:
+                return self._add_products(registers, [border], here)
             return [
                 self._multiply_add(total, border, column)
-                for total, column in zip(registers, columns, strict=True)
+                for total, column in zip(registers, self._columns(here), strict=True)
             ]
 
         return self.loop((self.index(0), self.index(count)), sums, step)

@@ -5,9 +5,10 @@ it in groups.
 
 from dataclasses import dataclass
 
-from ...mlir import ir, memref
+from ...mlir import arith, ir, memref
 from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
-from .group_dot import DOT_BF16, GroupDot
+from .epilogue import Epilogue
+from .group_dot import DOT_BF16, GroupDot, add_all_products
 from .packed_matmul import MatmulEmitter, MatmulShape
 from .sizes import product
 
@@ -28,6 +29,20 @@ class VnniMatmulEmitter(MatmulEmitter):
     """Emits the kernel for a matmul whose K is counted in groups."""
 
     shape: VnniMatmulShape
+
+    def __init__(
+        self,
+        shape: VnniMatmulShape,
+        x: ir.Value,
+        weights: ir.Value,
+        output: ir.Value,
+        epilogue: Epilogue,
+        exact_lines: ir.Value | None = None,
+    ):
+        """`exact_lines` tells for each line of the panels, as an i8, whether its products exceed
+        the pairs of `shape.dot` (`group_dot.WideningDot`); None if none does."""
+        super().__init__(shape, x, weights, output, epilogue)
+        self.exact_lines = exact_lines
 
     @property
     def accumulator(self) -> ir.Type:
@@ -61,14 +76,17 @@ class VnniMatmulEmitter(MatmulEmitter):
                 at = self.add(ahead.start, self.times(index, ahead.step))
                 at = self.times(at, dot.size)
                 memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
-            results = []
-            for row in range(left.count):
-                at = self.add(element, product(left.stride, row))
-                factor = dot.broadcast(left.memory, self.times(at, dot.size))
-                for part, column in enumerate(columns):
-                    total = registers[row * parts + part]
-                    results.append(dot.multiply_add(total, factor, column))
-            return results
+            ats = [self.add(element, product(left.stride, row)) for row in range(left.count)]
+            factors = [dot.broadcast(left.memory, self.times(at, dot.size)) for at in ats]
+            exact = self._exact(start, index)
+            return add_all_products(self, dot, registers, factors, columns, exact)
 
         end = self.index(k) if isinstance(k, int) else k
         return self.loop((self.index(0), end), accumulators, step)
+
+    def _exact(self, start: ir.Value, number: ir.Value) -> ir.Value | None:
+        """The element of `exact_lines` for line `number` of those that begin at `start`."""
+        if self.exact_lines is None:
+            return None
+        first = arith.divui(start, self.index(self.shape.line))
+        return memref.load(self.exact_lines, [arith.addi(first, number)])

@@ -3,6 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
+from int8_pipeline import pipeline_of
 from node_list import NodeList
 from numerics import build_model
 from onnx import TensorProto, helper
@@ -18,13 +19,6 @@ NEEDED = {
     "avxvnni": {"avx_vnni"},
     "avx2": {"avx2"},
 }
-PIPELINE = (
-    "graph-fold-constants{{keep-quantized=true}},graph-simplify,"
-    "cpu-integer-contractions{{unit={0}}},graph-convert-layout,graph-simplify,graph-fold-constants,"
-    "canonicalize,cse,cpu-select-int8-kernels{{vector-bits={1} unit={0}}},int8-matmul-to-f32,"
-    "graph-fuse-epilogue,canonicalize"
-)
-
 # rows, K, columns: around the sizes of tiles and vectors, and below them
 MATMULS = [(1, 64, 64), (8, 40, 128), (17, 64, 33), (33, 192, 100), (197, 36, 192), (5, 1040, 200),
            (300, 256, 16)]  # fmt: skip
@@ -58,10 +52,6 @@ def unit(request):
     if request.param == "amx" and not cpu_features.request_tiles():
         pytest.skip("the system does not let this process use tiles")
     return request.param
-
-
-def pipeline_of(unit: str) -> str:
-    return PIPELINE.format(unit, 256 if unit in ("avxvnni", "avx2") else 512)
 
 
 def _bytes(random, dtype, shape):
