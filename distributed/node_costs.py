@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper
 
-from ..frontend.onnx.importing.names import read_names
+from ..onnx_names import read_names
 
 FLOPS_PER_BYTE = 8
 """Arithmetic operations that take as long as reading a byte: one core with vectors of 256 bits."""

@@ -11,7 +11,8 @@ from onnx import shape_inference
 
 from ..errors import UsageError
 from ..frontend.onnx.importing.loading import load_model
-from ..frontend.onnx.importing.names import in_order, read_names
+from ..frontend.onnx.importing.node_order import in_order
+from ..onnx_names import read_names
 from ..runtime.metadata import is_path
 from .node_costs import GraphSizes
 

@@ -3,7 +3,8 @@
 import onnx
 
 from ..debugging.onnx.graphs import all_nodes
-from ..frontend.onnx.importing.names import in_order, read_names
+from ..frontend.onnx.importing.node_order import in_order
+from ..onnx_names import read_names
 
 
 def make_portable(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -8,8 +8,9 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ...errors import ReferenceRunError
+from ...onnx_names import read_names
 from .evaluators import arrays, by_evaluator, by_runtime
-from .graphs import read_names, value_info
+from .graphs import value_info
 
 RUNTIME, EVALUATOR = "onnxruntime", "onnx"
 

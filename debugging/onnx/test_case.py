@@ -9,8 +9,9 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from ...onnx_names import read_names
 from .evaluators import read_model
-from .graphs import read_names, value_info
+from .graphs import value_info
 
 KEPT_CONSTANT = 1024
 """Maximum number of elements of integer values (shapes, axes, indices) that become constants of a

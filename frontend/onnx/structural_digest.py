@@ -5,7 +5,7 @@ import math
 
 import onnx
 
-from .importing.names import read_names, subgraphs
+from ...onnx_names import read_names, subgraphs
 
 _SMALL = 64
 """Elements up to which the values of a constant count: axes, shapes, scales."""

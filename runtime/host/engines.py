@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 import onnx
 from onnx import numpy_helper
 
-from .segments import subgraphs
+from ...onnx_names import subgraphs
 
 _AS_FAST = {
     "": frozenset([

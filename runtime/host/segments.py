@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import onnx
 from onnx import helper
 
+from ...onnx_names import read_names
+
 
 @dataclass(frozen=True)
 class EngineSegment:
@@ -20,30 +22,6 @@ class EngineSegment:
     nodes: tuple[int, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-
-
-def read_names(node: onnx.NodeProto) -> dict[str, None]:
-    """The names that `node` reads, in order: its inputs, and the outer values of its subgraphs."""
-    names = dict.fromkeys(name for name in node.input if name)
-    for graph in subgraphs(node):
-        names |= dict.fromkeys(_free_names(graph))
-    return names
-
-
-def subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    """The graphs among the attributes of `node`."""
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
-
-
-def _free_names(graph: onnx.GraphProto) -> Iterator[str]:
-    known = {each.name for each in (*graph.input, *graph.initializer)}
-    known |= {name for node in graph.node for name in node.output}
-    read = [name for node in graph.node for name in read_names(node)]
-    read += [output.name for output in graph.output]
-    yield from (name for name in read if name not in known)
 
 
 class Divider:

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from graphc.debugging.onnx.graphs import read_names
+from graphc.onnx_names import read_names
 
 from .drawn_values import (
     BOOL,

@@ -10,8 +10,9 @@ import onnx
 from onnx import helper
 
 from graphc.debugging.difference import tolerance_of
-from graphc.debugging.onnx.graphs import all_nodes, read_names
+from graphc.debugging.onnx.graphs import all_nodes
 from graphc.debugging.onnx.nodes import EVALUATOR
+from graphc.onnx_names import read_names
 
 from .builder import GraphBuilder
 from .draw_registry import MIXED, QDQ, Registered, all_draws

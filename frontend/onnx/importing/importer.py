@@ -37,7 +37,7 @@ from .initializers import read_initializers
 from .limits import FunctionKey, current_limits
 from .long_sizes import with_short_sizes
 from .model_nodes import choose_outputs, node_name
-from .names import in_order
+from .node_order import in_order
 from .opsets import domain_of, read_opsets
 from .registry import Node, UnsupportedError, find_converter
 from .standard_bodies import defaults_of, resolved, standard_body, standard_schema

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 import onnx
 
 from ....errors import InvalidModelError, LimitError, UsageError
-from .names import subgraphs
+from ....onnx_names import subgraphs
 from .tensors import byte_count
 
 VARIABLE = "GRAPHC_LIMITS"

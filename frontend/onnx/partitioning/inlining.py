@@ -10,9 +10,9 @@ import onnx
 from onnx import helper
 
 from ....errors import InvalidModelError
+from ....onnx_names import read_names, subgraphs
 from ..importing.limits import FunctionKey, current_limits
 from ..importing.model_nodes import node_name
-from ..importing.names import read_names, subgraphs
 from ..importing.opsets import domain_of, read_opsets
 
 WRAPPED = "graphc.opsets"

@@ -7,8 +7,8 @@ from onnx import helper, numpy_helper
 
 from ....dialects import graph
 from ....dialects.symbolic import Dim
+from ....onnx_names import read_names
 from ..importing.external_files import external_tensors
-from ..importing.names import read_names
 from ..importing.tensors import to_array
 from .host_types import to_type_proto
 from .partition import Part

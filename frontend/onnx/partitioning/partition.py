@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from ....dialects import graph
-from ..importing.names import read_names
+from ....onnx_names import read_names
 from .inlining import operator_of
 from .placement import Placement, Where
 

@@ -17,10 +17,10 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim, parse_dim
 from ....errors import InvalidModelError, UnsupportedModelError
 from ....mlir import func, ir
+from ....onnx_names import read_names
 from ..importing.choices import Answers
 from ..importing.importer import Importer, Scope, define
 from ..importing.initializers import read_initializers
-from ..importing.names import read_names
 from ..importing.opsets import read_opsets
 from ..importing.tensors import check_shape, dtype_of
 from .host_types import infer_types, is_ranked, kind_of, to_type_proto

@@ -17,7 +17,7 @@ from ..importing.initializers import settle_initializers
 from ..importing.loading import Source, load_model
 from ..importing.model_import import report_oddities, settle_choices, verify
 from ..importing.model_nodes import choose_outputs, node_name, overridable, override
-from ..importing.names import in_order
+from ..importing.node_order import in_order
 from ..importing.opsets import domain_of
 from .host_types import spell
 from .inlining import inline_functions
