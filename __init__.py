@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from . import aliases
 
 if TYPE_CHECKING:
+    from .compile_model import compile
     from .compiler.check import check
-    from .compiler.compile import compile
     from .compiler.explain import explain
     from .debugging import trace
     from .errors import GraphcError
@@ -40,7 +40,7 @@ _EXPORTS = {
     "TensorSpec": ".runtime",
     "aligned_empty": ".runtime",
     "check": ".compiler.check",
-    "compile": ".compiler.compile",
+    "compile": ".compile_model",
     "explain": ".compiler.explain",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",

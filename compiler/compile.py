@@ -54,61 +54,7 @@ def compile(
 ) -> CompiledModel:
     """Compile an ONNX model and load it, ready to run.
 
-    `model` is a path, the bytes of a model, or an ``onnx.ModelProto``. `target` names a target
-    (``cpu``, ``cpu:x86-64-v3``, ``vulkan``) whose device must be present, or several targets, for
-    one file that runs on any of them (see `load`). ``interpret`` compiles nothing: the program runs
-    in numpy, as imported or after `pipeline`. `dims` fixes symbolic dimensions (``{"batch": 4}``).
-    `outputs` names values of the graph to compute instead of the model's outputs. `threads` is the
-    number of workers, by default the number of usable CPUs. `pipeline` replaces the default graph
-    pipeline (see ``gc-opt --list-passes``).
-
-    `precision` selects the arithmetic. With ``strict``, only the order of sums differs from the
-    model. With ``f32``, the default, convolutions may also be computed with fewer multiplications
-    (differences of about 1e-6 of the largest element), and matmuls as three bf16 matmuls (about
-    5e-6) or, on NVIDIA's GPUs, three of TF32 (1e-6); with ``tf32``, these GPUs round the operands
-    of matmuls and convolutions to 10 bits of fraction. With ``f16`` and ``bf16``, matmuls and the
-    ops between them are computed in that type, converted from and to f32, with f32 accumulators;
-    CPUs use ``bf16`` only if they multiply it faster than f32, and only for the operands of
-    matmuls.
-
-    `opt_level` (0 to 3) and `data_tiling` control the backend, `extra_flags` are passed to it,
-    `timeout` (seconds) limits it. `progress` is called with a `ProgressEvent` from time to time; an
-    exception that it raises stops the compilation. `save_temps` names a folder for the program
-    after every stage.
-
-    Nodes that cannot be compiled (strings, sequences, images, unsupported operators) run on the
-    host, between compiled parts: a warning in the log names them, `CompiledModel.parts` and the
-    report give the reasons. `host` names their engine: ``onnxruntime``, ``python``, or ``auto``
-    (True), which is ONNX Runtime for nodes that it is faster at and computes as they are defined,
-    if it is installed, and Python for others and with ``strict``. With ``host=False`` a model with
-    such nodes is rejected.
-
-    Compiled models are cached: a model that was compiled before, with the same options and the same
-    graphc on the same kind of CPU, is not compiled again. `cache` names the folder, False disables
-    the cache; the default is ``GRAPHC_CACHE`` or a folder in the user's cache folder.
-    ``docs/caching.md`` has the details.
-
-    Inputs with a default (initializers that are also inputs) are constants of the compiled program.
-    A call that feeds some of them (`CompiledModel.overridable`) runs a program of its own, compiled
-    (JIT) at the first such call; `overridden` names those that every call feeds. The same holds if
-    the rank of a value depends on sizes, as after a ``Squeeze`` without axes: the program assumes
-    that these are not 1, and other calls have programs of their own. `assume` states whether
-    equations between sizes hold: ``{"batch == 1": True}``. A call in which dimensions of the same
-    name differ in size, which ONNX Runtime does not check, has a program of its own if the model
-    can run that way; `independent_dims` lists names whose dimensions may differ.
-
-    `donate` lists inputs, or patterns (``past_key_values.*``), whose memory a call may write
-    results to: the caller gives a `DeviceTensor` away, which cannot be used afterwards, and arrays
-    are copied. A cache of keys and values is then updated in place, as its output is the same
-    memory; it has room for as many positions as the input has. A pattern that no input matches
-    raises UsageError.
-
-    With `check_rewrites` each rewrite that fires is evaluated in numpy on random inputs, before and
-    after; one that changes the result raises RewriteCheckError.
-
-    Raises `GraphcError`: InvalidModelError, UnsupportedModelError (all nodes at once),
-    InvalidDimError, PipelineError, UnknownTargetError, PassError, RewriteCheckError, LoweringError,
-    BackendError, DeviceError.
+    `graphc.compile` without `tune` and `place`; its description explains all options.
     """
     options = Options.of_all(
         target, dims=dims, outputs=outputs, threads=threads, pipeline=pipeline,

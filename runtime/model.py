@@ -371,14 +371,18 @@ class CompiledModel:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the module to `path` atomically.
 
-        Raises `OutputError`, and `UsageError` for closed and interpreted models.
+        Raises `OutputError`, and `UsageError` for closed, interpreted and placed models.
         """
         if self._closed:
             raise UsageError(f"model '{self.metadata.name}' is closed")
         if self._contents is None:
-            raise UsageError(
-                f"model '{self.metadata.name}' is interpreted: there is no code to save"
+            why = (
+                "is interpreted: there is no code to save"
+                if self.target == "interpret"
+                else "runs in parts on several devices, for which there is no file: keep its "
+                "placement, and compile it by that again"
             )
+            raise UsageError(f"model '{self.metadata.name}' {why}")
         write_atomically(Path(path), self._contents)
 
     def close(self) -> None:

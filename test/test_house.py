@@ -177,6 +177,9 @@ FLOORS = {
         *("errors", "frontend", "passes", "runtime", "compiler", "debugging", "profiling"),
         "benchmarks/measure",
     ),
+    "compile_model": (
+        *("aliases", "errors", "passes", "runtime", "viewing", "compiler", "placement", "tuning"),
+    ),
     "distributed": ("errors", "onnx_names", "frontend", "runtime", "compiler"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
@@ -184,7 +187,15 @@ FLOORS = {
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
-        *("onnx_backend", "benchmarks", "profiling", "debugging", "viewing", "generation"),
+        *(
+            "onnx_backend",
+            "benchmarks",
+            "compile_model",
+            "profiling",
+            "debugging",
+            "viewing",
+            "generation",
+        ),
         *("distributed", "placement", "quantization", "serving", "tuning"),
     ),
 }

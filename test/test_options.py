@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import inspect
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ import graphc
 from graphc.compiler import compile
 from graphc.compiler.options import Group, Options, option_of
 from graphc.errors import UsageError
+from graphc.passes.infra.report import Report
 from graphc.tools.cli_options import (
     add_compile_options,
     compile_arguments,
@@ -25,18 +27,28 @@ GIVEN = {
     "host": False, "check_rewrites": True, "assume": {"n == 1": True}, "overridden": ["w"],
     "independent_dims": ["n"], "donate": ["past.*"], "cache": "folder",
 }  # fmt: skip
+CHOICES = {"tune", "tuning_database", "place", "feeds"}
+"""Arguments of `graphc.compile` that choose a pipeline or devices, and are no options."""
 
 
 def test_compile_takes_every_option_and_explains_it():
     parameters = inspect.signature(graphc.compile).parameters
-    assert set(parameters) - {"model"} == set(FIELDS) == set(GIVEN)
-    for name in FIELDS:
+    assert set(parameters) - {"model"} - CHOICES == set(FIELDS) == set(GIVEN)
+    plain = inspect.signature(compile.compile).parameters
+    assert {n: p for n, p in parameters.items() if n not in CHOICES} == dict(plain)
+    for name in [*FIELDS, *CHOICES]:
         assert f"`{name}" in graphc.compile.__doc__ or f"``{name}=" in graphc.compile.__doc__, name
 
 
 def test_compile_hands_every_option_down(monkeypatch):
-    monkeypatch.setattr(compile, "_compile", lambda model, options, calls: (options, calls))
-    (options,), calls = graphc.compile("model.onnx", **GIVEN)
+    made = SimpleNamespace(report=Report())
+
+    def record(model, options, calls):
+        made.given = options, calls
+        return made
+
+    monkeypatch.setattr(compile, "_compile", record)
+    (options,), calls = graphc.compile("model.onnx", **GIVEN).given
     for each in dataclasses.fields(Options):
         default = None if each.default is dataclasses.MISSING else each.default
         assert getattr(options, each.name) != default, each.name

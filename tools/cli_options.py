@@ -76,6 +76,36 @@ def add_reference_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_tuning_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that `tuning_arguments` reads."""
+    group = parser.add_argument_group("tuning")
+    group.add_argument(
+        "--tune",
+        type=_budget,
+        default=False,
+        metavar="BUDGET",
+        help="search for the fastest pipeline: quick, full, or a number of seconds",
+    )
+    group.add_argument(
+        "--db",
+        metavar="FILE",
+        help="take the pipeline from a tuning database, and keep there what --tune finds",
+    )
+
+
+def _budget(text: str) -> str | float:
+    """A number of seconds, or a name of one; `graphc.compile` checks both."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def tuning_arguments(flags: argparse.Namespace) -> dict[str, Any]:
+    """Keyword arguments of `graphc.compile` from the options for tuning."""
+    return {"tune": flags.tune, "tuning_database": flags.db}
+
+
 def compile_arguments(flags: argparse.Namespace) -> dict[str, Any]:
     """Keyword arguments of `graphc.compile` from parsed options; plugins are loaded."""
     return _arguments(flags, Group.GRAPH, Group.COMPILE)

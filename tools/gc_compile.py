@@ -10,7 +10,13 @@ from ..errors import OutputError, UsageError
 from ..runtime.files.output_file import write_atomically
 from . import target_listings
 from .cli import FAILED, OK, exit_with, run_tool
-from .cli_options import add_compile_options, compile_arguments, parse_dims
+from .cli_options import (
+    add_compile_options,
+    add_tuning_options,
+    compile_arguments,
+    parse_dims,
+    tuning_arguments,
+)
 from .explain_error import add_explain_option
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
@@ -19,6 +25,7 @@ EPILOG = """\
 examples:
   gc-compile model.onnx -o model.vmfb
   gc-compile model.onnx -o model.vmfb --dim batch=4 --report
+  gc-compile model.onnx -o model.vmfb --tune full --db tuning.jsonl
   gc-compile model.onnx --emit=linalg -o -
   gc-compile model.onnx --check
 A model of which some nodes run on the host becomes a .gcm, which graphc.load and gc-run take.
@@ -54,19 +61,22 @@ def _run(flags: argparse.Namespace) -> int:
 
 
 def _compile(flags: argparse.Namespace) -> tuple[bytes, Any]:
-    arguments = compile_arguments(flags)
+    arguments, tuning = compile_arguments(flags), tuning_arguments(flags)
     with ProgressLine() as line:
         if flags.emit == "vmfb":
-            from ..compiler.compile import compile_to_file
+            from ..compile_model import compile_to_file
 
-            return compile_to_file(flags.model, progress=line.show, **arguments)
+            return compile_to_file(flags.model, progress=line.show, **tuning, **arguments)
+        from ..compile_model import choose_pipeline
         from ..compiler.driver import begin, make_options
 
         targets = arguments.pop("target")
+        reason = choose_pipeline(flags.model, targets, options=arguments, **tuning)
         options = [make_options(each, progress=line.show, **arguments) for each in targets]
         if len(options) > 1:
             raise UsageError(f"--emit={flags.emit} shows the program for one target")
         compilation = begin(flags.model, options[0])
+        compilation.report.chosen = reason
         compilation.graph_passes()
         if flags.emit == "linalg":
             compilation.lower()
@@ -109,6 +119,7 @@ def _parser() -> argparse.ArgumentParser:
         help="show the targets and their variants, and stop",
     )
     add_compile_options(parser)
+    add_tuning_options(parser)
     return parser
 
 

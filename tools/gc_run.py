@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,14 @@ import numpy as np
 from ..errors import GraphcError, UsageError
 from . import target_listings
 from .cli import FAILED, OK, exit_with, print_note, run_tool
-from .cli_options import add_compile_options, compile_arguments
+from .cli_options import (
+    add_compile_options,
+    add_tuning_options,
+    compile_arguments,
+    tuning_arguments,
+)
 from .explain_error import add_explain_option
-from .feeds import add_input_options, binding, feeds_for
+from .feeds import add_input_options, binding, feeds_for, feeds_of
 from .progress import ProgressLine
 from .target_listings import PrintAndStop
 from .value_files import apart, show_value, value_bytes
@@ -66,9 +72,11 @@ def _open(flags: argparse.Namespace) -> Any:
         from ..runtime import load
 
         return load(flags.model, target=flags.target, threads=flags.threads, host=flags.host)
-    from ..compiler.compile import compile
+    from ..compile_model import compile
 
-    arguments = compile_arguments(flags)
+    arguments = {**compile_arguments(flags), **tuning_arguments(flags)}
+    if flags.tune is not False:
+        arguments["feeds"] = partial(feeds_of, flags=flags, fixed=arguments["dims"])
     with ProgressLine() as line:
         return compile(flags.model, progress=line.show, **arguments)
 
@@ -142,6 +150,7 @@ def _parser() -> argparse.ArgumentParser:
         help="show the devices of this machine, and stop",
     )
     add_compile_options(parser)
+    add_tuning_options(parser)
     return parser
 
 

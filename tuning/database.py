@@ -1,15 +1,16 @@
 """Results of tuning, kept as JSON lines that may be read, compared and merged."""
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import OutputError, UsageError
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,8 @@ class TuningRecord:
 
     `model` is a digest of the model's structure and sizes, `machine` what measured times depend on.
     `changes` are the options that differ from the default pipeline, and `ratio` is the time of a
-    call with them over that without, measured in turns.
+    call with them over that without, measured in turns. `seconds` is the time that the search was
+    given.
     """
 
     model: str
@@ -29,6 +31,7 @@ class TuningRecord:
     changes: Mapping[str, str]
     ratio: float
     trials: int = 0
+    seconds: float = 0.0
     format: int = FORMAT
 
     @property
@@ -50,10 +53,11 @@ class TuningDatabase:
     )
 
     def add(self, record: TuningRecord) -> None:
-        """Keep `record` if it is better than what is known."""
-        known = self.records.get(record.key)
-        if known is None or _order(record) < _order(known):
-            self.records[record.key] = record
+        """Keep the better one of `record` and what is known, with the longer time of a search."""
+        known = self.records.get(record.key, record)
+        seconds = max(record.seconds, known.seconds)
+        better = min(record, known, key=_order)
+        self.records[record.key] = replace(better, seconds=seconds)
 
     def merge(self, other: "TuningDatabase") -> None:
         """Add the records of `other`; the order of merges does not matter."""
@@ -64,11 +68,28 @@ class TuningDatabase:
         """The record of a model on a machine, or None."""
         return self.records.get((model, json.dumps(dict(machine), sort_keys=True), precision))
 
-    def changes_of(self, cpu: str) -> list[Mapping[str, str]]:
-        """The changes that paid on CPU `cpu` for any model, the most frequent ones first."""
+    def nearest(
+        self, model: str, machine: Mapping[str, Any], precision: str
+    ) -> TuningRecord | None:
+        """The record of a model on `machine`, or else on the machine most like it: with the same
+        CPU, the same versions if there are any, and the nearest number of threads. Or None.
+        """
+        found = self.find(model, machine, precision)
+        if found is not None:
+            return found
+        alike = [
+            record
+            for record in self.records.values()
+            if (record.model, record.precision) == (model, precision)
+            and same_cpu(record.machine, machine)
+        ]
+        return min(alike, key=lambda record: _distance(record, machine), default=None)
+
+    def changes_of(self, machine: Mapping[str, Any]) -> list[Mapping[str, str]]:
+        """The changes that paid on the CPU of `machine` for any model, the most frequent first."""
         counts: dict[str, int] = {}
         for record in self.records.values():
-            if record.changes and record.machine.get("cpu") == cpu:
+            if record.changes and same_cpu(record.machine, machine):
                 key = json.dumps(dict(record.changes), sort_keys=True)
                 counts[key] = counts.get(key, 0) + 1
         ordered = sorted(counts, key=lambda key: (-counts[key], key))
@@ -79,8 +100,22 @@ class TuningDatabase:
         return "".join(f"{line}\n" for line in sorted(r.to_json() for r in self.records.values()))
 
 
+def same_cpu(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """True if two machines have the same CPU, as a microarchitecture and as kernels know it."""
+    return all(one.get(name) == other.get(name) for name in ("cpu", "processor"))
+
+
+def _distance(record: TuningRecord, machine: Mapping[str, Any]) -> tuple[Any, ...]:
+    """How unlike its machine is to `machine`, in the order of what matters more."""
+    counts = record.machine.get("threads"), machine.get("threads")
+    known = [count for count in counts if isinstance(count, int)]
+    apart = abs(known[0] - known[1]) if len(known) == 2 else math.inf
+    versions = record.machine.get("versions") != machine.get("versions")
+    return versions, apart, *_order(record)
+
+
 def _order(record: TuningRecord) -> tuple[float, str]:
-    return record.ratio, record.to_json()
+    return record.ratio, replace(record, seconds=0.0).to_json()
 
 
 def parse_records(lines: Iterable[str], origin: str) -> TuningDatabase:
@@ -97,14 +132,16 @@ def parse_records(lines: Iterable[str], origin: str) -> TuningDatabase:
 
 
 def _parse(content: Any) -> TuningRecord:
-    if content["format"] != FORMAT:
+    if content["format"] not in (1, FORMAT):  # 1 has fewer fields
         raise ValueError(f"format {content['format']!r} is not {FORMAT}")
-    record = TuningRecord(**content)
+    record = TuningRecord(**{**content, "format": FORMAT})
     texts = (record.model, record.name, record.precision, record.pipeline)
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("the model, its name, the precision and the pipeline are texts")
     if isinstance(record.ratio, bool) or not 0 < float(record.ratio) < 1e6:
         raise ValueError(f"{record.ratio!r} is no ratio")
+    if isinstance(record.seconds, bool) or not 0 <= float(record.seconds) < 1e9:
+        raise ValueError(f"{record.seconds!r} is no time")
     if not all(isinstance(value, str) for value in dict(record.changes).values()):
         raise TypeError("changes are texts")
     dict(record.machine)

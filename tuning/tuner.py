@@ -3,23 +3,29 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ..benchmarks.measure import MeasurementPlan, in_turns
-from ..compiler.driver import make_options
+from ..compiler.driver import make_options, require_compiled
 from ..compiler.options import Options
-from ..errors import BackendError, PassError, VerificationError
-from ..frontend.onnx.importing.loading import load_model
-from ..frontend.onnx.structural_digest import structural_digest
+from ..errors import (
+    BackendError,
+    PassError,
+    UnsupportedModelError,
+    UsageError,
+    VerificationError,
+)
 from ..profiling.machine import this_machine
 from ..runtime import CompiledModel, ProgressEvent
 from ..runtime.metadata import model_name
-from .candidate import make_candidate, require_equal_results
+from .candidate import Candidate, make_candidate, require_equal_results
 from .database import TuningDatabase, TuningRecord, read_database, write_database
+from .lookup import model_key
+from .measured_feeds import Feeds, feeds_of
 from .paired_test import is_faster, round_ratios
 from .search import Search
 from .search_space import Point, SearchSpace
@@ -84,89 +90,86 @@ class TuningResult:
 
 def tune(
     model: "str | os.PathLike[str] | bytes | Any",
-    feeds: Mapping[str, Any],
+    feeds: Feeds | None = None,
     *,
     target: str = "cpu",
     budget: float = 600.0,
-    dims: Mapping[str, int] | None = None,
-    threads: int | None = None,
-    precision: str = "f32",
     database: str | os.PathLike[str] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    **options: Any,
 ) -> TuningResult:
     """Find the fastest pipeline for an ONNX model within `budget` seconds.
 
     Varied are the options that passes declare as `tunable`, and the presence of optional passes;
-    nothing rounds more than `precision` allows. Candidates run on `feeds` in turns with the fastest
-    pipeline so far. One takes its place if its results are equal up to rounding and the sign test
-    says that it is faster; the last one is measured beside the default pipeline once more, so that
-    the result is never slower than that. KeyboardInterrupt ends the search and keeps its result.
+    nothing rounds more than the precision allows. Candidates run on `feeds` in turns with the
+    fastest pipeline so far. One takes its place if its results are equal up to rounding and the
+    sign test says that it is faster; the last one is measured beside the default pipeline once
+    more, so that the result is never slower than that. KeyboardInterrupt ends the search and keeps
+    its result.
 
-    `database` names a file of records, which gets the result; changes that paid for other models on
-    this CPU are tried first. Raises `UsageError` for a damaged file, and what compiling raises.
+    `feeds` is an array for each input, or a function that makes them from the specs of the inputs;
+    without it they are random, with `seed`, and sizes with a name are 1. `database` names a file of
+    records, which gets the result; changes that paid for other models on this CPU are tried first.
+    `options` are those of `graphc.compile`. Raises `UsageError` for a damaged file, and what
+    compiling raises.
     """
     path = None if database is None else Path(database)
     known = TuningDatabase() if path is None else read_database(path)
-    options = make_options(target, dims=dims, threads=threads, precision=precision)
-    tuner = _Tuner(model, options, feeds, progress or (lambda _: None))
-    first = known.changes_of(str(this_machine(threads)["cpu"]))
+    made = make_options(target, **options)
+    result = search_pipeline(model, made, feeds, budget, known, seed, progress)
+    if path is not None:
+        known.add(result.record)
+        write_database(known, path)
+    return result
+
+
+def search_pipeline(
+    model: Any,
+    options: Options,
+    feeds: Feeds | None,
+    budget: float,
+    known: TuningDatabase,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> TuningResult:
+    """`tune` for `options`, with what is `known` of other models."""
+    quiet = replace(options, progress=None, save_temps=None)
+    tuner = _Tuner(model, quiet, feeds, seed, progress or (lambda _: None))
     try:
-        record = tuner.run(budget, first, seed)
+        record = tuner.run(budget, known.changes_of(this_machine(options.threads)), seed)
     finally:
         tuner.close()
-    if path is not None:
-        known.add(record)
-        write_database(known, path)
     return TuningResult(record, tuple(tuner.trials))
-
-
-def pipeline_for(
-    model: "str | os.PathLike[str] | bytes | Any",
-    database: str | os.PathLike[str],
-    *,
-    target: str = "cpu",
-    dims: Mapping[str, int] | None = None,
-    threads: int | None = None,
-    precision: str = "f32",
-) -> str:
-    """The pipeline that `database` has for a model on this machine; the default one otherwise."""
-    options = make_options(target, dims=dims, threads=threads, precision=precision)
-    found = read_database(Path(database)).find(
-        model_key(model, options), this_machine(threads), precision
-    )
-    return options.pipeline if found is None else found.pipeline
-
-
-def model_key(model: Any, options: Options) -> str:
-    """The digest that results of tuning are kept by: of the structure, the sizes and the target."""
-    proto, _ = load_model(model)
-    sizes = ",".join(f"{name}={size}" for name, size in sorted(options.dims.items()))
-    return f"{structural_digest(proto)} {options.target.spelling} {sizes}".strip()
 
 
 class _Tuner:
     """The search for one model."""
 
-    def __init__(self, model: Any, options: Options, feeds: Mapping[str, Any], progress: Progress):
-        self._model, self._options, self._feeds = model, options, dict(feeds)
+    def __init__(
+        self, model: Any, options: Options, feeds: Feeds | None, seed: int, progress: Progress
+    ):
+        self._model, self._options = model, options
         self._progress, self._started = progress, time.monotonic()
         self._space = SearchSpace(options.pipeline)
-        base = make_candidate(model, options, options.pipeline)
+        base = _whole(model, options)
         self._programs = [base.fingerprint]
         self._default = base.compile()
+        self._feeds = feeds_of(self._default.inputs, feeds, seed)
         self._expected = self._default.run(None, self._feeds)
         self._best: tuple[Point, CompiledModel] = self._space.default, self._default
         self.trials: list[TuningTrial] = []
 
     def run(self, budget: float, first: Iterable[Mapping[str, str]], seed: int) -> TuningRecord:
         search = Search(self._space, map(self._space.point, first), seed)
+        self._searched = budget
         try:
             for point in search.points():
                 if time.monotonic() - self._started >= budget:
                     break
                 self._try(point, search)
         except KeyboardInterrupt:
+            self._searched = min(budget, time.monotonic() - self._started)
             self._notify("interrupted")
         return self._record(self._confirmed_ratio())
 
@@ -256,7 +259,17 @@ class _Tuner:
             self._space.changes(point),
             ratio,
             len(self.trials),
+            self._searched,
         )
 
     def _notify(self, stage: str) -> None:
         self._progress(ProgressEvent(stage, time.monotonic() - self._started))
+
+
+def _whole(model: Any, options: Options) -> Candidate:
+    """`model` with the default pipeline. Raises `UsageError` if it is not compiled as a whole."""
+    require_compiled(options)
+    try:
+        return make_candidate(model, options, options.pipeline)
+    except UnsupportedModelError as error:
+        raise UsageError(f"models with parts on the host are not tuned: {error}") from error

@@ -81,6 +81,8 @@ class Report:
     """The name of the model."""
     cpu: CpuModel = GENERIC_CPU
     """The CPU that the program is compiled for; it decides what memory kernels need."""
+    chosen: str = ""
+    """The pipeline or the placement that was chosen, and why; empty if nothing was to be chosen."""
 
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of one rewrite; made on first use."""
@@ -111,6 +113,7 @@ class Report:
             "sizes": dict(sorted(self.sizes.items())),
             "parts": [asdict(part) for part in self.parts],
             "cached": self.cached,
+            "chosen": self.chosen,
         }
 
     @classmethod
@@ -121,7 +124,8 @@ class Report:
         return cls(rewrites, passes, dict(values["sizes"]), list(parts), values["cached"])
 
     def __str__(self) -> str:
-        lines = [f"from the cache: compiled {self.cached}"] if self.cached else []
+        lines = [self.chosen] if self.chosen else []
+        lines += [f"from the cache: compiled {self.cached}"] if self.cached else []
         lines += [*map(str, self.parts), *self._rewrite_lines(), *self._pass_lines()]
         lines += [f"  {name}: {size:,}" for name, size in sorted(self.sizes.items())]
         return "\n".join(lines) or "nothing was rewritten"

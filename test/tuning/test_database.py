@@ -1,6 +1,8 @@
 """Databases of tuning: text, merging, and files that are none."""
 
 import itertools
+import json
+from dataclasses import replace
 
 import pytest
 
@@ -52,8 +54,42 @@ def test_the_better_record_is_kept():
 def test_changes_that_paid_are_counted_for_the_cpu():
     other = (("graph-direct-conv.run", "false"),)
     database = _database(*RECORDS, _record("o", changes=other), _record("p", changes=()))
-    assert database.changes_of("zen4") == [dict(_record().changes), dict(other)]
-    assert database.changes_of("z80") == []
+    assert database.changes_of({"cpu": "zen4"}) == [dict(_record().changes), dict(other)]
+    assert database.changes_of({"cpu": "z80"}) == []
+    assert database.changes_of({"cpu": "zen4", "processor": "AuthenticAMD 25 97"}) == []
+
+
+def test_the_nearest_record_is_of_the_same_cpu():
+    here = {"cpu": "zen4", "processor": "amd", "threads": 4, "versions": {"graphc": "2"}}
+    near = {**here, "threads": 8}
+    database = _database(
+        _record_on(here | {"processor": "intel"}, 0.1),
+        _record_on(here | {"versions": {"graphc": "1"}}, 0.2),
+        _record_on(here | {"threads": 64}, 0.3),
+        _record_on(near, 0.9),
+    )
+    assert database.nearest("m", here, "f32").machine == near
+    database.add(_record_on(here, 0.95))
+    assert database.nearest("m", here, "f32").ratio == 0.95
+    assert database.nearest("n", here, "f32") is None
+    assert database.nearest("m", here, "strict") is None
+    assert database.nearest("m", {**here, "cpu": "z80"}, "f32") is None
+
+
+def _record_on(machine, ratio):
+    return replace(_record(ratio=ratio), machine=machine)
+
+
+def test_the_longest_search_is_known():
+    short, long = replace(_record(ratio=0.8), seconds=30.0), replace(_record(), seconds=600.0)
+    for records in ((short, long), (long, short)):
+        (kept,) = _database(*records).records.values()
+        assert (kept.ratio, kept.seconds) == (0.8, 600.0)
+
+
+def test_records_of_the_first_format_are_read():
+    content = {k: v for k, v in json.loads(LINE).items() if k != "seconds"} | {"format": 1}
+    assert parse_records([json.dumps(content)], "text").to_text() == f"{LINE}\n"
 
 
 LINE = _record().to_json()
@@ -63,8 +99,9 @@ LINE = _record().to_json()
     "line",
     [
         "{", "[]", "1", "null",
-        LINE.replace('"format": 1', '"format": 2'),
+        LINE.replace('"format": 2', '"format": 3'),
         LINE.replace("0.9", "-1"), LINE.replace("0.9", '"fast"'), LINE.replace("0.9", "NaN"),
+        LINE.replace('"seconds": 0.0', '"seconds": -1'),
         LINE.replace('"cse"', "3"), LINE.replace('"ratio"', '"time"'),
         LINE.replace('"2"', "2"), LINE.replace('{"cpu": "zen4"}', "7"),
     ],

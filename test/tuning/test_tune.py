@@ -3,49 +3,15 @@
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 import graphc
 from graphc import tuning
-from graphc.benchmarks.measure import Timing
 from graphc.errors import VerificationError
 from graphc.tools import gc_tune
 from graphc.tuning import tuner
 
 pytest.importorskip("optuna")
 X = np.random.default_rng(0).standard_normal((1, 16, 12, 12)).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def convolution() -> onnx.ModelProto:
-    weights = np.random.default_rng(1).standard_normal((16, 16, 3, 3)).astype(np.float32)
-    node = helper.make_node("Conv", ["x", "w"], ["y"], pads=[1] * 4, strides=[2, 2])
-    shapes = {"x": X.shape, "y": (1, 16, 6, 6)}
-    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items()]
-    graph = helper.make_graph(
-        [node], "convolution", infos[:1], infos[1:], [onnx.numpy_helper.from_array(weights, "w")]
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-@pytest.fixture
-def machine(monkeypatch):
-    """A machine that is faster where a pipeline lacks a pass: a ratio for each text in it."""
-    ratios: dict[str, float] = {}
-
-    def in_turns(calls, plan):
-        return {
-            name: Timing(((_milliseconds(call.func.__self__, ratios),),) * plan.rounds)
-            for name, call in calls.items()
-        }
-
-    monkeypatch.setattr(tuner, "in_turns", in_turns)
-    return ratios
-
-
-def _milliseconds(model, ratios) -> float:
-    passes = {record.name for record in model.report.passes}
-    return 10 * float(np.prod([ratio for name, ratio in ratios.items() if name not in passes]))
 
 
 def test_a_faster_pipeline_is_found_and_kept(convolution, machine, tmp_path):

@@ -1,0 +1,103 @@
+"""The pipeline that a database has for a model on this machine."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..compiler.driver import require_compiled
+from ..compiler.options import Options
+from ..errors import UsageError
+from ..frontend.onnx.importing.loading import load_model
+from ..frontend.onnx.structural_digest import structural_digest
+from ..profiling.machine import this_machine
+from .database import TuningDatabase, TuningRecord, read_database
+from .search_space import SearchSpace
+
+_KEYED = ("target", "dims", "precision", "threads", "pipeline")
+"""Options that are in the key of a record by themselves, or that it is about."""
+
+
+@dataclass(frozen=True)
+class PipelineChoice:
+    """A pipeline, and why it was chosen."""
+
+    pipeline: str
+    reason: str
+
+
+def model_key(model: Any, options: Options) -> str:
+    """The digest that results of tuning are kept by: of the structure, the sizes, the target, and
+    other options that decide the program and differ from the defaults."""
+    proto, _ = load_model(model)
+    sizes = ",".join(f"{name}={size}" for name, size in sorted(options.dims.items()))
+    plain = Options.of(options.target, threads=options.threads).decisive()
+    others = ",".join(
+        f"{name}={value!r}"
+        for name, value in sorted(options.decisive().items())
+        if name not in _KEYED and value != plain[name]
+    )
+    return f"{structural_digest(proto)} {options.target.spelling} {sizes} {others}".strip()
+
+
+def find_database(database: str | os.PathLike[str]) -> TuningDatabase:
+    """The database in that file. Raises `UsageError` if there is none."""
+    path = Path(database)
+    if not path.exists():
+        raise UsageError(f"there is no database '{path}'")
+    return read_database(path)
+
+
+def look_up(
+    model: Any, options: Options, known: TuningDatabase, origin: str
+) -> PipelineChoice | None:
+    """The choice that `known`, read from `origin`, has made for `model` on this machine, or one on
+    the machine most like it; None if there is no record.
+
+    Its changes are made to the default pipeline of `options`, so that they are valid on this
+    machine and round no more than the precision allows.
+    """
+    require_compiled(options)
+    machine = this_machine(options.threads)
+    record = known.nearest(model_key(model, options), machine, options.precision)
+    return None if record is None else choice_of(record, options, machine, origin)
+
+
+def choice_of(
+    record: TuningRecord, options: Options, machine: Mapping[str, Any], origin: str
+) -> PipelineChoice:
+    """The choice of `record`, with its reason."""
+    space = SearchSpace(options.pipeline)
+    point = space.point(record.changes)
+    changes = ", ".join(f"{name} = {value}" for name, value in space.changes(point).items())
+    if not changes:
+        reason = f"pipeline: the default one; nothing was faster ({origin})"
+        return PipelineChoice(options.pipeline, reason)
+    elsewhere = _difference(record.machine, machine)
+    where = f"measured with {elsewhere}, {origin}" if elsewhere else origin
+    reason = f"pipeline: {record.ratio:.3f} of the default's time ({where}): {changes}"
+    return PipelineChoice(space.pipeline(point), reason)
+
+
+def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
+    """A description of the machine of a record where it is not this one."""
+    if theirs.get("threads") != ours["threads"]:
+        return f"{theirs.get('threads')} threads"
+    return "" if theirs == ours else "other versions"
+
+
+def pipeline_for(
+    model: "str | os.PathLike[str] | bytes | Any",
+    database: str | os.PathLike[str],
+    *,
+    target: str = "cpu",
+    **options: Any,
+) -> str:
+    """The pipeline that `database` has for a model on this machine; the default one otherwise.
+
+    `options` are those of `graphc.compile`. Raises `UsageError` for a file that is no database.
+    """
+    made = Options.of(target, **options)
+    found = look_up(model, made, find_database(database), str(database))
+    return made.pipeline if found is None else found.pipeline
