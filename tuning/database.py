@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ class TuningRecord:
     `model` is a digest of the model's structure and sizes, `machine` what measured times depend on.
     `changes` are the options that differ from the default pipeline, and `ratio` is the time of a
     call with them over that without, measured in turns. `seconds` is the time that the search was
-    given.
+    given. `tried` has the changes and the ratio of each program that was measured, and `features`
+    describe the model: cost models learn from them.
     """
 
     model: str
@@ -32,6 +33,8 @@ class TuningRecord:
     ratio: float
     trials: int = 0
     seconds: float = 0.0
+    features: Mapping[str, float] = field(default_factory=dict[str, float])
+    tried: Sequence[tuple[Mapping[str, str], float]] = ()
     format: int = FORMAT
 
     @property
@@ -53,11 +56,14 @@ class TuningDatabase:
     )
 
     def add(self, record: TuningRecord) -> None:
-        """Keep the better one of `record` and what is known, with the longer time of a search."""
+        """Keep the better one of `record` and what is known, with all trials, and the longer time
+        of a search."""
         known = self.records.get(record.key, record)
-        seconds = max(record.seconds, known.seconds)
-        better = min(record, known, key=_order)
-        self.records[record.key] = replace(better, seconds=seconds)
+        self.records[record.key] = replace(
+            min(record, known, key=_order),
+            seconds=max(record.seconds, known.seconds),
+            tried=_merge_trials([*record.tried, *known.tried]),
+        )
 
     def merge(self, other: "TuningDatabase") -> None:
         """Add the records of `other`; the order of merges does not matter."""
@@ -88,12 +94,16 @@ class TuningDatabase:
     def changes_of(self, machine: Mapping[str, Any]) -> list[Mapping[str, str]]:
         """The changes that paid on the CPU of `machine` for any model, the most frequent first."""
         counts: dict[str, int] = {}
-        for record in self.records.values():
-            if record.changes and same_cpu(record.machine, machine):
+        for record in self.records_on(machine):
+            if record.changes:
                 key = json.dumps(dict(record.changes), sort_keys=True)
                 counts[key] = counts.get(key, 0) + 1
         ordered = sorted(counts, key=lambda key: (-counts[key], key))
         return [json.loads(key) for key in ordered]
+
+    def records_on(self, machine: Mapping[str, Any]) -> list[TuningRecord]:
+        """The records of models on the CPU of `machine`."""
+        return [r for r in self.records.values() if same_cpu(r.machine, machine)]
 
     def to_text(self) -> str:
         """The lines of the database, in the order of their text."""
@@ -115,7 +125,18 @@ def _distance(record: TuningRecord, machine: Mapping[str, Any]) -> tuple[Any, ..
 
 
 def _order(record: TuningRecord) -> tuple[float, str]:
-    return record.ratio, replace(record, seconds=0.0).to_json()
+    return record.ratio, replace(record, seconds=0.0, tried=()).to_json()
+
+
+def _merge_trials(
+    trials: Iterable[tuple[Mapping[str, str], float]],
+) -> tuple[tuple[Mapping[str, str], float], ...]:
+    """The trials in the order of their text; of the same changes, the one with the larger ratio."""
+    ratios: dict[str, float] = {}
+    for changes, ratio in trials:
+        key = json.dumps(dict(changes), sort_keys=True)
+        ratios[key] = max(ratio, ratios.get(key, 0.0))
+    return tuple((json.loads(key), ratios[key]) for key in sorted(ratios))
 
 
 def parse_records(lines: Iterable[str], origin: str) -> TuningDatabase:
@@ -138,14 +159,32 @@ def _parse(content: Any) -> TuningRecord:
     texts = (record.model, record.name, record.precision, record.pipeline)
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("the model, its name, the precision and the pipeline are texts")
-    if isinstance(record.ratio, bool) or not 0 < float(record.ratio) < 1e6:
-        raise ValueError(f"{record.ratio!r} is no ratio")
+    _require_ratio(record.ratio)
+    _require_changes(record.changes)
     if isinstance(record.seconds, bool) or not 0 <= float(record.seconds) < 1e9:
         raise ValueError(f"{record.seconds!r} is no time")
-    if not all(isinstance(value, str) for value in dict(record.changes).values()):
-        raise TypeError("changes are texts")
     dict(record.machine)
-    return record
+    return replace(
+        record,
+        features={str(name): float(value) for name, value in record.features.items()},
+        tried=_merge_trials(_parse_trial(*each) for each in record.tried),
+    )
+
+
+def _parse_trial(changes: Any, ratio: Any) -> tuple[Mapping[str, str], float]:
+    _require_changes(changes)
+    _require_ratio(ratio)
+    return changes, ratio
+
+
+def _require_changes(changes: Any) -> None:
+    if not all(isinstance(value, str) for value in dict(changes).values()):
+        raise TypeError("changes are texts")
+
+
+def _require_ratio(ratio: Any) -> None:
+    if isinstance(ratio, bool) or not 0 < float(ratio) < 1e6:
+        raise ValueError(f"{ratio!r} is no ratio")
 
 
 def read_database(path: Path) -> TuningDatabase:

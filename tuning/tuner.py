@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,16 +19,20 @@ from ..errors import (
     UsageError,
     VerificationError,
 )
+from ..frontend.onnx.importing.loading import load_model
+from ..frontend.onnx.model_features import model_features
 from ..profiling.machine import this_machine
 from ..runtime import CompiledModel, ProgressEvent
 from ..runtime.metadata import model_name
 from .candidate import Candidate, make_candidate, require_equal_results
+from .cost_model import learn_cost_model
 from .database import TuningDatabase, TuningRecord, read_database, write_database
 from .lookup import model_key
 from .measured_feeds import Feeds, feeds_of
 from .paired_test import is_faster, round_ratios
 from .search import Search
 from .search_space import Point, SearchSpace
+from .surrogate import no_prior
 
 PLAN = MeasurementPlan(rounds=8, burst_seconds=0.05)
 """The measurement of a candidate beside the incumbent."""
@@ -137,7 +141,7 @@ def search_pipeline(
     quiet = replace(options, progress=None, save_temps=None)
     tuner = _Tuner(model, quiet, feeds, seed, progress or (lambda _: None))
     try:
-        record = tuner.run(budget, known.changes_of(this_machine(options.threads)), seed)
+        record = tuner.run(budget, known, seed)
     finally:
         tuner.close()
     return TuningResult(record, tuple(tuner.trials))
@@ -152,6 +156,8 @@ class _Tuner:
         self._model, self._options = model, options
         self._progress, self._started = progress, time.monotonic()
         self._space = SearchSpace(options.pipeline)
+        self._machine = this_machine(options.threads)
+        self._features = model_features(load_model(model)[0])
         base = _whole(model, options)
         self._programs = [base.fingerprint]
         self._default = base.compile()
@@ -160,8 +166,8 @@ class _Tuner:
         self._best: tuple[Point, CompiledModel] = self._space.default, self._default
         self.trials: list[TuningTrial] = []
 
-    def run(self, budget: float, first: Iterable[Mapping[str, str]], seed: int) -> TuningRecord:
-        search = Search(self._space, map(self._space.point, first), seed)
+    def run(self, budget: float, known: TuningDatabase, seed: int) -> TuningRecord:
+        search = self._search(known, seed)
         self._searched = budget
         try:
             for point in search.points():
@@ -172,6 +178,13 @@ class _Tuner:
             self._searched = min(budget, time.monotonic() - self._started)
             self._notify("interrupted")
         return self._record(self._confirmed_ratio())
+
+    def _search(self, known: TuningDatabase, seed: int) -> Search:
+        """The search, which begins with what the records of this CPU say."""
+        first = [self._space.point(each) for each in known.changes_of(self._machine)]
+        cost_model = learn_cost_model(known.records_on(self._machine))
+        prior = no_prior if cost_model is None else partial(cost_model.predict, self._features)
+        return Search(self._space, first, seed, prior)
 
     def close(self) -> None:
         self._default.close()
@@ -253,13 +266,15 @@ class _Tuner:
         return TuningRecord(
             model_key(self._model, self._options),
             model_name(self._model),
-            this_machine(self._options.threads),
+            self._machine,
             self._options.precision,
             self._space.pipeline(point),
             self._space.changes(point),
             ratio,
             len(self.trials),
             self._searched,
+            self._features,
+            [(trial.changes, round(trial.ratio, 4)) for trial in self.trials if trial.ratio],
         )
 
     def _notify(self, stage: str) -> None:

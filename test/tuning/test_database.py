@@ -87,12 +87,24 @@ def test_the_longest_search_is_known():
         assert (kept.ratio, kept.seconds) == (0.8, 600.0)
 
 
+def test_trials_are_merged():
+    """Of two measurements of the same program, the less favourable one is believed."""
+    fused, tile = {"cpu-fuse-depthwise.run": "false"}, {"graph-winograd.tile": "2"}
+    one = replace(_record(), tried=[(fused, 1.1), (tile, 0.9)])
+    other = replace(_record(ratio=0.8), tried=[(tile, 0.8), (fused, 1.2), ({}, 1.0)])
+    texts = {_database(*records).to_text() for records in ((one, other), (other, one, one))}
+    (text,) = texts
+    (kept,) = parse_records([text], "text").records.values()
+    assert kept.tried == ((fused, 1.2), (tile, 0.9), ({}, 1.0))
+
+
 def test_records_of_the_first_format_are_read():
-    content = {k: v for k, v in json.loads(LINE).items() if k != "seconds"} | {"format": 1}
+    content = {k: v for k, v in json.loads(LINE).items() if k in OLD} | {"format": 1}
     assert parse_records([json.dumps(content)], "text").to_text() == f"{LINE}\n"
 
 
 LINE = _record().to_json()
+OLD = ("model", "name", "machine", "precision", "pipeline", "changes", "ratio", "trials")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +114,10 @@ LINE = _record().to_json()
         LINE.replace('"format": 2', '"format": 3'),
         LINE.replace("0.9", "-1"), LINE.replace("0.9", '"fast"'), LINE.replace("0.9", "NaN"),
         LINE.replace('"seconds": 0.0', '"seconds": -1'),
+        LINE.replace('"tried": []', '"tried": [1]'),
+        LINE.replace('"tried": []', '"tried": [[{"a": 1}, 1.0]]'),
+        LINE.replace('"tried": []', '"tried": [[{"a": "1"}, -1.0]]'),
+        LINE.replace('"features": {}', '"features": {"heavy": "many"}'),
         LINE.replace('"cse"', "3"), LINE.replace('"ratio"', '"time"'),
         LINE.replace('"2"', "2"), LINE.replace('{"cpu": "zen4"}', "7"),
     ],
