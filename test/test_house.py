@@ -168,6 +168,7 @@ FLOORS = {
         "compiler",
     ),
     "quantization": ("errors", "onnx_names", "frontend", "runtime", "compiler", "debugging"),
+    "distributed": ("errors", "onnx_names", "frontend", "runtime", "compiler"),
     "benchmarks/measure": (),
     "placement": (
         *("errors", "dialects", "frontend", "passes", "runtime", "compiler", "debugging"),
@@ -175,12 +176,11 @@ FLOORS = {
     ),
     "tuning": (
         *("errors", "frontend", "passes", "runtime", "compiler", "debugging", "profiling"),
-        "benchmarks/measure",
+        *("benchmarks/measure", "distributed"),
     ),
     "compile_model": (
         *("aliases", "errors", "passes", "runtime", "viewing", "compiler", "placement", "tuning"),
     ),
-    "distributed": ("errors", "onnx_names", "frontend", "runtime", "compiler"),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
         *("distributed", "quantization"),

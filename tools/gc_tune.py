@@ -2,15 +2,14 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-
-import numpy as np
 
 from ..errors import UsageError
 from .cli import OK, exit_with, run_tool
 from .cli_options import parse_dims
 from .explain_error import add_explain_option
-from .feeds import add_input_options, feeds_for
+from .feeds import add_input_options, feeds_of
 from .progress import ProgressLine
 
 EPILOG = """\
@@ -34,31 +33,27 @@ def _run(flags: argparse.Namespace) -> int:
     if flags.model is None or Path(flags.model).suffix != ".onnx":
         raise UsageError("gc-tune takes an .onnx model, or --merge with databases")
     from ..tuning import tune
+    from ..tuning.executors import PROCESSES
 
+    dims = parse_dims(flags.dims)
     with ProgressLine() as line:
         result = tune(
             flags.model,
-            _feeds(flags),
+            partial(feeds_of, flags=flags, fixed=dims),
             target=flags.target,
             budget=flags.budget,
-            dims=parse_dims(flags.dims),
+            dims=dims,
             threads=flags.threads,
             precision=flags.precision,
             database=flags.db,
             seed=flags.seed,
+            executor=None if flags.workers is None else PROCESSES,
+            workers=flags.workers,
             progress=line.show,
         )
     print(result if flags.trials else f"{result.ratio:.3f} of the default pipeline's time")
     print(result.pipeline)
     return OK
-
-
-def _feeds(flags: argparse.Namespace) -> dict[str, np.ndarray]:
-    """The inputs of the model: from the command line, or random."""
-    from ..compiler.compile import compile
-
-    with compile(flags.model, "interpret", dims=parse_dims(flags.dims)) as model:
-        return feeds_for(model, flags)
 
 
 def _merge(flags: argparse.Namespace) -> int:
@@ -96,6 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--target", default="cpu", help="where it runs (cpu)")
     parser.add_argument("--precision", default="f32", help="f32, strict, f16 or bf16 (f32)")
     parser.add_argument("--threads", type=int, default=None, help="workers")
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=None,
+        metavar="N",
+        help="compile in N processes (in this one)",
+    )
     parser.add_argument(
         "--dim", dest="dims", action="append", default=[], metavar="NAME=SIZE",
         help="fix a symbolic dimension",

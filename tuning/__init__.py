@@ -9,15 +9,18 @@ model = graphc.compile("model.onnx", pipeline=result.pipeline)
 from .budget import BUDGETS, budget_seconds
 from .choice import choose_pipeline
 from .database import TuningDatabase, TuningRecord
+from .executors import RayExecutor, WorkerProcesses
 from .lookup import PipelineChoice, pipeline_for
 from .tuner import TuningResult, tune
 
 __all__ = [
     "BUDGETS",
     "PipelineChoice",
+    "RayExecutor",
     "TuningDatabase",
     "TuningRecord",
     "TuningResult",
+    "WorkerProcesses",
     "budget_seconds",
     "choose_pipeline",
     "pipeline_for",

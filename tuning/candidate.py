@@ -1,41 +1,46 @@
 """A candidate: a model compiled with a pipeline of the search space."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..compiler.driver import Compilation, begin
+from ..compiler.driver import Compilation, begin, describe
 from ..compiler.options import Options
 from ..debugging.difference import relative_difference, tolerance_of
 from ..errors import VerificationError
-from ..passes.infra.pipeline import fingerprint
-from ..runtime import CompiledModel, load
+from ..passes.infra.pipeline import distinct_text
+from ..runtime import CompiledModel, TensorSpec, ValueSpec
+from ..runtime.cache.digests import digest_of_texts
 
 
 @dataclass
 class Candidate:
-    """A model after its graph pipeline; equal fingerprints mean equal programs."""
+    """A model after its graph pipeline; equal digests mean equal programs."""
 
     compilation: Compilation
-    fingerprint: int
+    digest: str
 
-    def compile(self) -> CompiledModel:
+    @property
+    def inputs(self) -> Sequence[TensorSpec | ValueSpec]:
+        """The inputs of the model."""
+        compilation = self.compilation
+        return describe(compilation.module, compilation.name, compilation.options).inputs
+
+    def compile(self) -> bytes:
         """Compile the program, once."""
         self.compilation.lower()
-        contents = self.compilation.backend()
-        threads = self.compilation.options.threads
-        return load(contents, threads=threads, report=self.compilation.report)
+        return self.compilation.backend()
 
 
 def make_candidate(model: Any, options: Options, pipeline: str) -> Candidate:
     """`model` after `pipeline`."""
     compilation = begin(model, replace(options, pipeline=pipeline))
     compilation.graph_passes()
-    return Candidate(compilation, fingerprint(compilation.module))
+    return Candidate(compilation, digest_of_texts([distinct_text(compilation.module)]))
 
 
 def require_equal_results(
-    candidate: CompiledModel, expected: list[Any], feeds: Mapping[str, Any]
+    candidate: CompiledModel, expected: Sequence[Any], feeds: Mapping[str, Any]
 ) -> None:
     """Raise `VerificationError` if results on `feeds` are not `expected` up to rounding."""
     for spec, have, want in zip(

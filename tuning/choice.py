@@ -37,7 +37,8 @@ def choose_pipeline(
         return choice_of(record, options, machine, str(path))
     result = search_pipeline(model, options, feeds, budget, known, progress=progress)
     if path is not None:
-        known.add(result.record)
+        for record in result.records:
+            known.add(record)
         write_database(known, path)
     return choice_of(result.record, options, machine, f"{len(result.trials)} trials")
 

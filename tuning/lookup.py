@@ -61,7 +61,9 @@ def look_up(
     require_compiled(options)
     machine = this_machine(options.threads)
     record = known.nearest(model_key(model, options), machine, options.precision)
-    return None if record is None else choice_of(record, options, machine, origin)
+    if record is None or not (record.changes or record.seconds):  # a few trials, and no search
+        return None
+    return choice_of(record, options, machine, origin)
 
 
 def choice_of(

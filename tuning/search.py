@@ -2,14 +2,14 @@
 
 import itertools
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackageError
 from .search_space import Point, SearchSpace
 from .surrogate import Prior, Surrogate, no_prior
+from .tpe_sampler import TpeSampler
 
 SMALL = 4096
 """Points up to which a space is looked at as a whole."""
@@ -38,24 +38,31 @@ class Search:
         seed: int = 0,
         prior: Prior = no_prior,
     ):
-        self._space, self._first, self._seed = space, list(first), seed
+        self._space, self._seed = space, seed
         self._surrogate = Surrogate(space, prior)
         self._ratios: dict[Point, float] = {space.default: 1.0}
+        self._asked: set[Point] = {space.default}
         self._inert: set[tuple[str, str]] = set()
+        self._queue = deque([*first, *self._singles()])
+        self._sampler: TpeSampler | None = None
 
     def points(self) -> Iterator[Point]:
         """The points, one by one. `tell` or `tell_same` must follow each."""
-        for point in [*self._first, *self._singles()]:
-            if point not in self._ratios:
-                yield point
-        values = [
-            [value for value in knob.values if (knob.name, value) not in self._inert]
-            for knob in self._space.knobs
-        ]
-        if math.prod(map(len, values)) <= SMALL:
-            yield from self._of_all(list(itertools.product(*values)))
-        else:
-            yield from self._of_many(values)
+        while points := self.ask(1):
+            yield from points
+
+    def ask(self, count: int) -> list[Point]:
+        """At most `count` points to try next, in any order; none if the search is at its end.
+
+        `tell` or `tell_same` may follow for each; none is proposed again if neither does.
+        """
+        points: list[Point] = []
+        while self._queue and len(points) < count:
+            point = self._queue.popleft()
+            if point not in self._asked:
+                self._asked.add(point)
+                points.append(point)
+        return points or self._combinations(count)
 
     def tell(self, point: Point, ratio: float) -> None:
         """Learn that `point` takes `ratio` of the default's time."""
@@ -79,52 +86,46 @@ class Search:
         worth = _expected_improvement(means, spreads, 0.0) >= LEAST_IMPROVEMENT
         return [points[index] for index in order if worth[index]]
 
-    def _of_all(self, points: Sequence[Point]) -> Iterator[Point]:
-        """The points of a small space, by expected improvement."""
-        while (point := self._most_promising(points)) is not None:
-            yield point
+    def _combinations(self, count: int) -> list[Point]:
+        """The points with the largest expected improvements, in the whole space or a part of it."""
+        values = [
+            [value for value in knob.values if (knob.name, value) not in self._inert]
+            for knob in self._space.knobs
+        ]
+        if math.prod(map(len, values)) <= SMALL:
+            return self._most_promising(itertools.product(*values), count)
+        if self._sampler is None:
+            names = [knob.name for knob in self._space.knobs]
+            self._sampler = TpeSampler(dict(zip(names, values, strict=True)), self._seed)
+        for _ in range(_ATTEMPTS):
+            sampled = self._space.point(self._sampler.sample(self._named_ratios()))
+            if found := self._most_promising([sampled, *self._near_the_best(values)], count):
+                return found
+        return []
 
-    def _of_many(self, values: Sequence[Sequence[str]]) -> Iterator[Point]:
-        """Points of a large space: neighbours of the best ones, and what optuna's sampler says."""
-        optuna = _import_optuna()
+    def _named_ratios(self) -> list[tuple[dict[str, str], float]]:
         names = [knob.name for knob in self._space.knobs]
-        categorical = optuna.distributions.CategoricalDistribution
-        distributions = {name: categorical(each) for name, each in zip(names, values, strict=True)}
-        sampler = optuna.samplers.TPESampler(seed=self._seed, n_startup_trials=0)
-        study = optuna.create_study(sampler=sampler)
-        for point, ratio in self._ratios.items():
-            if all(value in each for value, each in zip(point, values, strict=True)):
-                _add(study, distributions, dict(zip(names, point, strict=True)), ratio)
-        misses = 0
-        while misses < _ATTEMPTS:
-            asked = study.ask(distributions)
-            pool = [self._space.point(asked.params), *self._near_the_best(values)]
-            point = self._most_promising(pool)
-            study.tell(asked, state=optuna.trial.TrialState.PRUNED)
-            misses += point is None
-            if point is not None:
-                misses = 0
-                yield point
-                _add(
-                    study, distributions, dict(zip(names, point, strict=True)), self._ratios[point]
-                )
+        return [(dict(zip(names, p, strict=True)), ratio) for p, ratio in self._ratios.items()]
 
     def _near_the_best(self, values: Sequence[Sequence[str]]) -> Iterator[Point]:
+        """The neighbours of the best points that have `values` alone."""
         best = sorted(self._ratios, key=lambda point: (self._ratios[point], point))[:_STARTS]
         for start in best:
             for point in self._space.neighbours(start):
                 if all(value in each for value, each in zip(point, values, strict=True)):
                     yield point
 
-    def _most_promising(self, points: Sequence[Point]) -> Point | None:
-        """The untried point with the largest expected improvement; None if none is worth it."""
-        untried = [point for point in points if point not in self._ratios]
+    def _most_promising(self, points: Iterable[Point], count: int) -> list[Point]:
+        """Those points, not asked for before, that are worth a trial; at most `count`."""
+        untried = list(dict.fromkeys(point for point in points if point not in self._asked))
         if not untried:
-            return None
+            return []
         best = math.log(min(self._ratios.values()))
         gains = _expected_improvement(*self._surrogate.predict(untried), best)
-        index = int(np.argmax(gains))
-        return untried[index] if gains[index] >= LEAST_IMPROVEMENT else None
+        order = np.argsort(-gains, kind="stable")[:count]
+        found = [untried[index] for index in order if gains[index] >= LEAST_IMPROVEMENT]
+        self._asked.update(found)
+        return found
 
 
 def _expected_improvement(means: np.ndarray, spreads: np.ndarray, best: float) -> np.ndarray:
@@ -134,18 +135,3 @@ def _expected_improvement(means: np.ndarray, spreads: np.ndarray, best: float) -
     below = np.array([(1 + math.erf(score / math.sqrt(2))) / 2 for score in scores])
     density = np.exp(-(scores**2) / 2) / math.sqrt(2 * math.pi)
     return spreads * (scores * below + density)
-
-
-def _add(study: Any, distributions: Any, params: dict[str, str], ratio: float) -> None:
-    from optuna.trial import create_trial  # pyright: ignore[reportMissingImports]
-
-    study.add_trial(create_trial(params=params, distributions=distributions, value=ratio))
-
-
-def _import_optuna() -> Any:
-    try:
-        import optuna  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingPackageError("tuning", "optuna", "tune") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    return optuna

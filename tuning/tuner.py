@@ -1,52 +1,40 @@
 """Search for the fastest pipeline of a model."""
 
+import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from ..benchmarks.measure import MeasurementPlan, in_turns
 from ..compiler.driver import make_options, require_compiled
 from ..compiler.options import Options
-from ..errors import (
-    BackendError,
-    PassError,
-    UnsupportedModelError,
-    UsageError,
-    VerificationError,
-)
+from ..errors import BackendError, UnsupportedModelError, UsageError
 from ..frontend.onnx.importing.loading import load_model
 from ..frontend.onnx.model_features import model_features
-from ..profiling.machine import this_machine
-from ..runtime import CompiledModel, ProgressEvent
+from ..runtime import ProgressEvent
 from ..runtime.metadata import model_name
-from .candidate import Candidate, make_candidate, require_equal_results
 from .cost_model import learn_cost_model
 from .database import TuningDatabase, TuningRecord, read_database, write_database
+from .farm import Farm, FarmSetup
 from .lookup import model_key
 from .measured_feeds import Feeds, feeds_of
-from .paired_test import is_faster, round_ratios
 from .search import Search
 from .search_space import Point, SearchSpace
 from .surrogate import no_prior
+from .trials import CompiledProgram, Contest, Measurement, TrialModel, confirm_candidate
 
-PLAN = MeasurementPlan(rounds=8, burst_seconds=0.05)
-"""The measurement of a candidate beside the incumbent."""
+REFUSED = 1.3
+"""Ratio that a search learns for what cannot be measured, so that it leaves it alone."""
 
-SCREEN = MeasurementPlan(rounds=3, burst_seconds=0.02)
-"""A first, shorter one, which drops what is clearly slower."""
-
-SCREENED = 1.1
-"""Ratio in the first measurement beyond which a candidate is dropped."""
-
-CONFIRMATION = MeasurementPlan(rounds=16, burst_seconds=0.1)
-"""The last measurement: the best candidate beside the default pipeline."""
+_MEASUREMENTS = 3
+"""Attempts to have a candidate measured on the machine of the search."""
 
 Progress = Callable[[ProgressEvent], None]
+_Measured = tuple[Mapping[str, str], float]
 
 
 @dataclass(frozen=True)
@@ -66,10 +54,17 @@ class TuningResult:
     """The fastest pipeline that was found, and what was tried.
 
     `ratio` is the time of a call over that with the default pipeline; 1.0 if nothing was faster.
+    `elsewhere` has the trials that were measured on machines other than that of the search.
     """
 
     record: TuningRecord
     trials: Sequence[TuningTrial] = field(default_factory=tuple[TuningTrial, ...])
+    elsewhere: Sequence[TuningRecord] = field(default_factory=tuple[TuningRecord, ...])
+
+    @property
+    def records(self) -> Sequence[TuningRecord]:
+        """All records, for a database."""
+        return self.record, *self.elsewhere
 
     @property
     def pipeline(self) -> str:
@@ -100,10 +95,13 @@ def tune(
     budget: float = 600.0,
     database: str | os.PathLike[str] | None = None,
     seed: int = 0,
+    executor: Executor | str | None = None,
+    measuring: Executor | str | None = None,
+    workers: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> TuningResult:
-    """Find the fastest pipeline for an ONNX model within `budget` seconds.
+    """Find the fastest pipeline for an ONNX model in a search of `budget` seconds.
 
     Varied are the options that passes declare as `tunable`, and the presence of optional passes;
     nothing rounds more than the precision allows. Candidates run on `feeds` in turns with the
@@ -115,15 +113,25 @@ def tune(
     `feeds` is an array for each input, or a function that makes them from the specs of the inputs;
     without it they are random, with `seed`, and sizes with a name are 1. `database` names a file of
     records, which gets the result; changes that paid for other models on this CPU are tried first.
-    `options` are those of `graphc.compile`. Raises `UsageError` for a damaged file, and what
+    `options` are those of `graphc.compile`.
+
+    `executor` compiles `workers` candidates at a time and measures, one at a time; `measuring`
+    measures in its place. Each is any `concurrent.futures.Executor`, ``"processes"`` for processes
+    of this machine, or None for this one. A worker that is lost costs its trial. The search is for
+    the machine of the first measurement; what others measure is kept in records of their own.
+
+    Raises `UsageError` for a damaged file, `ClusterError` for an executor that takes no trials,
+    `WorkerError` for workers with different CPUs without a `target` that names one, and what
     compiling raises.
     """
     path = None if database is None else Path(database)
     known = TuningDatabase() if path is None else read_database(path)
     made = make_options(target, **options)
-    result = search_pipeline(model, made, feeds, budget, known, seed, progress)
+    setup = FarmSetup(executor, measuring, workers)
+    result = search_pipeline(model, made, feeds, budget, known, seed, setup, progress)
     if path is not None:
-        known.add(result.record)
+        for record in result.records:
+            known.add(record)
         write_database(known, path)
     return result
 
@@ -135,133 +143,155 @@ def search_pipeline(
     budget: float,
     known: TuningDatabase,
     seed: int = 0,
+    setup: FarmSetup | None = None,
     progress: Progress | None = None,
 ) -> TuningResult:
     """`tune` for `options`, with what is `known` of other models."""
-    quiet = replace(options, progress=None, save_temps=None)
-    tuner = _Tuner(model, quiet, feeds, seed, progress or (lambda _: None))
+    require_compiled(options)
+    tuner = _Tuner(model, options, feeds, seed, setup or FarmSetup(), progress or (lambda _: None))
     try:
-        record = tuner.run(budget, known, seed)
+        return tuner.run(budget, known)
     finally:
         tuner.close()
-    return TuningResult(record, tuple(tuner.trials))
 
 
 class _Tuner:
-    """The search for one model."""
+    """The search for one model, on one kind of machine: that of the first measurement."""
 
     def __init__(
-        self, model: Any, options: Options, feeds: Feeds | None, seed: int, progress: Progress
+        self,
+        model: Any,
+        options: Options,
+        feeds: Feeds | None,
+        seed: int,
+        setup: FarmSetup,
+        progress: Progress,
     ):
-        self._model, self._options = model, options
+        self._model, self._options, self._seed = model, options, seed
         self._progress, self._started = progress, time.monotonic()
         self._space = SearchSpace(options.pipeline)
-        self._machine = this_machine(options.threads)
         self._features = model_features(load_model(model)[0])
-        base = _whole(model, options)
-        self._programs = [base.fingerprint]
-        self._default = base.compile()
-        self._feeds = feeds_of(self._default.inputs, feeds, seed)
-        self._expected = self._default.run(None, self._feeds)
-        self._best: tuple[Point, CompiledModel] = self._space.default, self._default
         self.trials: list[TuningTrial] = []
-
-    def run(self, budget: float, known: TuningDatabase, seed: int) -> TuningRecord:
-        search = self._search(known, seed)
-        self._searched = budget
+        self._elsewhere: dict[str, list[_Measured]] = {}
+        self._farm = Farm(setup, TrialModel.of(model, options), options.threads)
         try:
-            for point in search.points():
-                if time.monotonic() - self._started >= budget:
-                    break
-                self._try(point, search)
-        except KeyboardInterrupt:
-            self._searched = min(budget, time.monotonic() - self._started)
-            self._notify("interrupted")
-        return self._record(self._confirmed_ratio())
+            self._machine = self._farm.machine()
+            self._default = self._compile_default()
+            self._feeds = feeds_of(self._default.inputs, feeds, seed)
+        except BaseException:
+            self._farm.close()
+            raise
+        self._ratios = {self._default.digest: 1.0}
+        self._best: tuple[Point, CompiledProgram] = self._space.default, self._default
 
-    def _search(self, known: TuningDatabase, seed: int) -> Search:
+    def run(self, budget: float, known: TuningDatabase) -> TuningResult:
+        """Search for `budget` seconds; nothing that is measured is lost by KeyboardInterrupt."""
+        search, searched, started = self._search(known), budget, time.monotonic()
+        self._deadline = started + budget
+        try:
+            while self._has_time() and (points := search.ask(self._farm.width)):
+                self._try(points, search)
+        except KeyboardInterrupt:
+            searched = min(budget, time.monotonic() - started)
+            self._notify("interrupted")
+        record = self._record(self._confirmed_ratio(), searched)
+        return TuningResult(record, tuple(self.trials), tuple(self._records_elsewhere()))
+
+    def _has_time(self) -> bool:
+        return time.monotonic() < self._deadline
+
+    def close(self) -> None:
+        self._farm.close()
+
+    def _compile_default(self) -> CompiledProgram:
+        """Raises `UsageError` for a model that is not compiled as a whole."""
+        try:
+            made = self._farm.compile_default(self._options.pipeline, self._machine)
+        except UnsupportedModelError as error:
+            raise UsageError(f"models with parts on the host are not tuned: {error}") from error
+        if made.error:
+            raise BackendError(f"the default pipeline {made.error}")
+        return made
+
+    def _search(self, known: TuningDatabase) -> Search:
         """The search, which begins with what the records of this CPU say."""
         first = [self._space.point(each) for each in known.changes_of(self._machine)]
         cost_model = learn_cost_model(known.records_on(self._machine))
         prior = no_prior if cost_model is None else partial(cost_model.predict, self._features)
-        return Search(self._space, first, seed, prior)
+        return Search(self._space, first, self._seed, prior)
 
-    def close(self) -> None:
-        self._default.close()
-        self._best[1].close()
-
-    def _try(self, point: Point, search: Search) -> None:
-        """Measure `point`, and tell `search` its ratio to the default; 1.0 if it was refused."""
-        try:
-            candidate = make_candidate(self._model, self._options, self._space.pipeline(point))
-            if candidate.fingerprint == self._programs[0]:
+    def _try(self, points: Sequence[Point], search: Search) -> None:
+        """Compile `points`, then measure one after the other while there is time."""
+        pipelines = [self._space.pipeline(point) for point in points]
+        programs = self._farm.compile(pipelines, frozenset(self._ratios))
+        for point, program in zip(points, programs, strict=True):
+            if program.error:
+                self._refuse(point, program.error, search)
+            elif program.digest == self._default.digest:
                 search.tell_same(point)
-                return
-            if candidate.fingerprint in self._programs:
-                search.tell(point, 1.0)
-                return
-            self._programs.append(candidate.fingerprint)
-            compiled = candidate.compile()
-        except (BackendError, PassError) as error:
-            search.tell(point, self._note(point, None, f"does not compile: {error}"))
-            return
-        try:
-            require_equal_results(compiled, self._expected, self._feeds)
-        except VerificationError as error:
-            compiled.close()
-            search.tell(point, self._note(point, None, f"wrong: {error}"))
-            return
-        search.tell(point, self._compete(point, compiled))
+            elif program.digest in self._ratios:
+                search.tell(point, self._ratios[program.digest])
+            elif self._has_time() or point == points[0]:
+                self._compete(point, program, search)
 
-    def _compete(self, point: Point, compiled: CompiledModel) -> float:
-        """The ratio of `point`, which takes the place of the best one if it is faster."""
-        ratio, better = self._measure(compiled)
-        if not better:
-            compiled.close()
-            return self._note(point, ratio, "not faster than the best")
-        _, replaced = self._best
-        self._best = point, compiled
-        if replaced is not self._default:
-            replaced.close()
-        return self._note(point, ratio, "the best so far")
+    def _compete(self, point: Point, program: CompiledProgram, search: Search) -> None:
+        """Measure a candidate, which takes the place of the best one if it is faster."""
+        measured = self._measure(point, program)
+        if measured is None:
+            self._note(point, None, "measured on other machines")
+            return
+        if measured.ratio is None:
+            self._refuse(point, measured.error, search)
+            return
+        self._ratios[program.digest] = measured.ratio
+        search.tell(point, measured.ratio)
+        if measured.is_better:
+            self._best = point, program
+        outcome = "the best so far" if measured.is_better else "not faster than the best"
+        self._note(point, measured.ratio, outcome)
 
-    def _note(self, point: Point, ratio: float | None, outcome: str) -> float:
+    def _measure(self, point: Point, program: CompiledProgram) -> Measurement | None:
+        """The measurement of a candidate on the machine of the search; None if others made it."""
+        contest = self._contest(program)
+        for _ in range(_MEASUREMENTS):
+            measured = self._farm.measure(contest)
+            if not measured.machine or dict(measured.machine) == self._machine:
+                return measured
+            if measured.ratio is not None:
+                key = json.dumps(dict(measured.machine), sort_keys=True)
+                self._elsewhere.setdefault(key, []).append(
+                    (self._space.changes(point), round(measured.ratio, 4))
+                )
+        return None
+
+    def _contest(self, program: CompiledProgram) -> Contest:
+        return Contest(program, self._default, self._best[1], self._feeds, self._options.threads)
+
+    def _refuse(self, point: Point, why: str, search: Search) -> None:
+        self._note(point, None, why)
+        search.tell(point, REFUSED)
+
+    def _note(self, point: Point, ratio: float | None, outcome: str) -> None:
         line = outcome.splitlines()[0]
         self.trials.append(TuningTrial(self._space.changes(point), ratio, line))
         best = min((t.ratio for t in self.trials if t.ratio is not None), default=1.0)
         self._notify(f"{len(self.trials)} trials, best {min(best, 1.0):.3f}")
-        return 1.0 if ratio is None else ratio
-
-    def _measure(self, compiled: CompiledModel) -> tuple[float, bool]:
-        """The candidate's time over the default's, and whether it beats the best so far."""
-        calls = self._calls({"candidate": compiled, "default": self._default})
-        screened = in_turns(calls, SCREEN)
-        ratio = screened["candidate"].ratio(screened["default"])
-        if ratio > SCREENED:
-            return ratio, False
-        if self._best[1] is not self._default:
-            calls |= self._calls({"best": self._best[1]})
-        timings = in_turns(calls, PLAN)
-        rivals = round_ratios(timings["candidate"], timings.get("best", timings["default"]))
-        return timings["candidate"].ratio(timings["default"]), is_faster(rivals)
 
     def _confirmed_ratio(self) -> float:
         """The ratio of the best point in a last measurement; 1.0 if it does not hold."""
-        _, compiled = self._best
-        if compiled is self._default:
+        _, program = self._best
+        if program is self._default:
             return 1.0
-        timings = in_turns(self._calls({"best": compiled, "default": self._default}), CONFIRMATION)
-        ratios = round_ratios(timings["best"], timings["default"])
-        if is_faster(ratios):
-            return median(ratios)
-        compiled.close()
+        for _ in range(_MEASUREMENTS):
+            measured = self._farm.measure(self._contest(program), confirm_candidate)
+            if dict(measured.machine) == self._machine and measured.ratio is not None:
+                if measured.is_better:
+                    return measured.ratio
+                break
         self._best = self._space.default, self._default
         return 1.0
 
-    def _calls(self, models: Mapping[str, CompiledModel]) -> dict[str, Callable[[], Any]]:
-        return {name: partial(each.run, None, self._feeds) for name, each in models.items()}
-
-    def _record(self, ratio: float) -> TuningRecord:
+    def _record(self, ratio: float, searched: float) -> TuningRecord:
         point, _ = self._best
         return TuningRecord(
             model_key(self._model, self._options),
@@ -272,19 +302,16 @@ class _Tuner:
             self._space.changes(point),
             ratio,
             len(self.trials),
-            self._searched,
+            searched,
             self._features,
             [(trial.changes, round(trial.ratio, 4)) for trial in self.trials if trial.ratio],
         )
 
+    def _records_elsewhere(self) -> Iterator[TuningRecord]:
+        """Records of the other machines that measured; each has its trials, and no choice."""
+        for machine, tried in self._elsewhere.items():
+            default = replace(self._record(1.0, 0.0), machine=json.loads(machine), tried=tried)
+            yield replace(default, pipeline=self._options.pipeline, changes={}, trials=len(tried))
+
     def _notify(self, stage: str) -> None:
         self._progress(ProgressEvent(stage, time.monotonic() - self._started))
-
-
-def _whole(model: Any, options: Options) -> Candidate:
-    """`model` with the default pipeline. Raises `UsageError` if it is not compiled as a whole."""
-    require_compiled(options)
-    try:
-        return make_candidate(model, options, options.pipeline)
-    except UnsupportedModelError as error:
-        raise UsageError(f"models with parts on the host are not tuned: {error}") from error

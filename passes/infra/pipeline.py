@@ -212,13 +212,18 @@ def verify(module: ir.Module) -> None:
 
 
 def fingerprint(module: ir.Module) -> int:
-    """A hash that tells programs apart; the data of large constants counts by name only."""
-    text = module.operation.get_asm(
+    """A hash that tells programs of a process apart; the data of large constants counts by name
+    only."""
+    return hash(distinct_text(module))
+
+
+def distinct_text(module: ir.Module) -> str:
+    """A text that tells programs apart; the data of large constants counts by name only."""
+    return module.operation.get_asm(
         print_generic_op_form=True,
         large_elements_limit=64,
         use_local_scope=True,  # at local scope MLIR leaves the data of blobs alone
     )
-    return hash(text)
 
 
 def _anchored(module: ir.Module, anchor: str) -> list[Any]:

@@ -88,7 +88,7 @@ def test_the_longest_search_is_known():
 
 
 def test_trials_are_merged():
-    """Of two measurements of the same program, the less favourable one is believed."""
+    """The less favourable of two measurements of a program is believed."""
     fused, tile = {"cpu-fuse-depthwise.run": "false"}, {"graph-winograd.tile": "2"}
     one = replace(_record(), tried=[(fused, 1.1), (tile, 0.9)])
     other = replace(_record(ratio=0.8), tried=[(tile, 0.8), (fused, 1.2), ({}, 1.0)])

@@ -8,7 +8,8 @@ import graphc
 from graphc import tuning
 from graphc.errors import VerificationError
 from graphc.tools import gc_tune
-from graphc.tuning import tuner
+from graphc.tuning import trials
+from graphc.tuning.candidate import require_equal_results
 
 pytest.importorskip("optuna")
 X = np.random.default_rng(0).standard_normal((1, 16, 12, 12)).astype(np.float32)
@@ -47,11 +48,11 @@ def test_programs_that_are_the_same_are_measured_once(convolution, machine):
 def test_wrong_results_never_win(convolution, machine, monkeypatch):
     machine["graph-direct-conv"] = 0.5
 
-    def refuse(compiled, expected, feeds):
-        if "graph-direct-conv" not in {record.name for record in compiled.report.passes}:
+    def refuse(contest):
+        if "graph-direct-conv" not in contest.candidate.pipeline:
             raise VerificationError("output 'y' differs")
 
-    monkeypatch.setattr(tuner, "require_equal_results", refuse)
+    monkeypatch.setattr(trials, "check_results", refuse)
     result = tuning.tune(convolution, {"x": X}, threads=1)
     assert result.ratio == 1.0
     assert any(trial.outcome.startswith("wrong: output 'y'") for trial in result.trials)
@@ -60,9 +61,9 @@ def test_wrong_results_never_win(convolution, machine, monkeypatch):
 def test_results_are_compared(convolution):
     with graphc.compile(convolution, threads=1) as model:
         (y,) = model.run(None, {"x": X})
-        tuner.require_equal_results(model, [y], {"x": X})
+        require_equal_results(model, [y], {"x": X})
         with pytest.raises(VerificationError, match="output 'y' differs by"):
-            tuner.require_equal_results(model, [y + np.abs(y).max()], {"x": X})
+            require_equal_results(model, [y + np.abs(y).max()], {"x": X})
 
 
 def test_an_interrupted_search_keeps_what_it_found(convolution, machine, tmp_path):
