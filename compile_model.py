@@ -111,7 +111,8 @@ def compile(
     `tune` searches for the pipeline that is fastest for this model on this machine: ``"quick"``
     (30 seconds), ``"full"`` (10 minutes) or a number of seconds. `tuning_database` names a file in
     which results are kept: what it has is not searched for again, and is used without `tune`, too.
-    The report says which pipeline was chosen, and why. See ``docs/tuning.md``.
+    ``"shipped"`` is the database that comes with graphc, which is read only if it is named. The
+    report says which pipeline was chosen, and why. See ``docs/tuning.md``.
 
     `place` divides the model among the devices of `target`, which may then be ``onnxruntime`` and
     ``host``, too: ``"auto"`` by the measured time of its parts, or by a placement file that

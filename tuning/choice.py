@@ -9,7 +9,7 @@ from ..compiler.options import Options
 from ..profiling.machine import this_machine
 from ..runtime import ProgressEvent
 from .database import TuningDatabase, read_database, write_database
-from .lookup import PipelineChoice, choice_of, find_database, look_up, model_key
+from .lookup import SHIPPED, PipelineChoice, choice_of, find_database, look_up, model_key
 from .measured_feeds import Feeds
 from .tuner import search_pipeline
 
@@ -25,22 +25,30 @@ def choose_pipeline(
     """The pipeline for `model`: that of a database, or the result of a search of `budget` seconds.
 
     A search is not repeated if `database` has the result of one that took as long; its result is
-    added. Raises `UsageError` for a file that is no database or, without a budget, is absent.
+    added, unless that is ``"shipped"``, which is only read. Raises `UsageError` for a file that is
+    no database or, without a budget, is absent.
     """
     if budget is None:
         return _stored(model, options, database)
-    path = None if database is None else Path(database)
-    known = TuningDatabase() if path is None else read_database(path)
+    path = None if database is None or database == SHIPPED else Path(database)
+    known = _known(database)
     machine = this_machine(options.threads)
     record = known.find(model_key(model, options), machine, options.precision)
     if record is not None and record.seconds >= budget:
-        return choice_of(record, options, machine, str(path))
+        return choice_of(record, options, machine, str(database))
     result = search_pipeline(model, options, feeds, budget, known, progress=progress)
     if path is not None:
         for record in result.records:
             known.add(record)
         write_database(known, path)
     return choice_of(result.record, options, machine, f"{len(result.trials)} trials")
+
+
+def _known(database: str | os.PathLike[str] | None) -> TuningDatabase:
+    """The records that a search begins with; none if there is no such file yet."""
+    if database is None:
+        return TuningDatabase()
+    return find_database(database) if database == SHIPPED else read_database(Path(database))
 
 
 def _stored(

@@ -15,6 +15,10 @@ from ..profiling.machine import this_machine
 from .database import TuningDatabase, TuningRecord, read_database
 from .search_space import SearchSpace
 
+SHIPPED = "shipped"
+"""Stands for the database that comes with graphc; a file of that name is ``./shipped``."""
+_SHIPPED_FILE = Path(__file__).with_name("shipped.jsonl")
+
 _KEYED = ("target", "dims", "precision", "threads", "pipeline")
 """Options that are in the key of a record by themselves, or that it is about."""
 
@@ -42,8 +46,9 @@ def model_key(model: Any, options: Options) -> str:
 
 
 def find_database(database: str | os.PathLike[str]) -> TuningDatabase:
-    """The database in that file. Raises `UsageError` if there is none."""
-    path = Path(database)
+    """The database in that file, or the one of graphc for `SHIPPED`. Raises `UsageError` if there
+    is none."""
+    path = _SHIPPED_FILE if database == SHIPPED else Path(database)
     if not path.exists():
         raise UsageError(f"there is no database '{path}'")
     return read_database(path)
