@@ -11,6 +11,7 @@ from ..errors import VerificationError
 from ..passes.infra.pipeline import distinct_text
 from ..runtime import CompiledModel, TensorSpec, ValueSpec
 from ..runtime.cache.digests import digest_of_texts
+from .search_space import Shapes, shapes_of
 
 
 @dataclass
@@ -25,6 +26,12 @@ class Candidate:
         """The inputs of the model."""
         compilation = self.compilation
         return describe(compilation.module, compilation.name, compilation.options).inputs
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes that passes of its pipeline may skip, with their nodes."""
+        compilation = self.compilation
+        return shapes_of(compilation.options.pipeline, compilation.report)
 
     def compile(self) -> bytes:
         """Compile the program, once."""

@@ -75,7 +75,7 @@ def choice_of(
     record: TuningRecord, options: Options, machine: Mapping[str, Any], origin: str
 ) -> PipelineChoice:
     """The choice of `record`, with its reason."""
-    space = SearchSpace(options.pipeline)
+    space = SearchSpace.of_changes(options.pipeline, record.changes)
     point = space.point(record.changes)
     changes = ", ".join(f"{name} = {value}" for name, value in space.changes(point).items())
     if not changes:

@@ -3,16 +3,22 @@
 A point of the space is a pipeline, as text that `gc-opt` replays.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..passes.infra import syntax
 from ..passes.infra.options import PassOption, format_value, options_of, parse_value, quote
 from ..passes.infra.registry import find_pass
+from ..passes.infra.report import Report
 from ..passes.infra.tunable import Tunable, tunables_of
 
 PRESENCE = "run"
 """The option of an optional pass: whether it runs."""
+SKIP = "skip"
+"""The option of a pass that names shapes of ops to leave alone."""
+
+Shapes = Mapping[str, Mapping[str, Sequence[str]]]
+"""The nodes that each pass rewrites, by their shapes."""
 
 Point = tuple[str, ...]
 """A value for each knob of a space, in their order."""
@@ -35,17 +41,38 @@ class Knob:
 
 
 class SearchSpace:
-    """The variations of a pipeline."""
+    """The variations of a pipeline.
 
-    def __init__(self, pipeline: str):
+    Ops of the `shapes` that a model has may be left alone by the pass that would rewrite them: each
+    is a knob, such as ``graph-winograd.skip@1x8x8x16xf32+3x3x16x16xf32>1x8x8x16xf32``.
+    """
+
+    def __init__(self, pipeline: str, shapes: Shapes | None = None):
         self._elements = syntax.parse(pipeline)
-        self.knobs = tuple(
+        found = [
             knob
             for position, element in enumerate(self._elements)
             for knob in _knobs_of(position, element)
             if len(knob.values) > 1
-        )
-        """The options and passes that may be varied."""
+        ]
+        by_shape = [
+            Knob(position, element.name, f"{SKIP}@{each}", ("false", "true"), "false")
+            for position, element in enumerate(self._elements)
+            for each in sorted((shapes or {}).get(element.name, ()))
+            if element.nested is None and SKIP not in syntax.parse_options(element.options)
+        ]
+        self.knobs = (*found, *by_shape)
+        """The options and passes that may be varied, and the shapes that passes may skip."""
+
+    @classmethod
+    def of_changes(cls, pipeline: str, changes: Mapping[str, str]) -> "SearchSpace":
+        """The variations of `pipeline` with the shapes that `changes` name."""
+        shapes: dict[str, dict[str, Sequence[str]]] = {}
+        for name in changes:
+            pass_name, found, each = name.partition(f".{SKIP}@")
+            if found:
+                shapes.setdefault(pass_name, {})[each] = ()
+        return cls(pipeline, shapes)
 
     @property
     def default(self) -> Point:
@@ -90,7 +117,11 @@ class SearchSpace:
 def _with_options(element: syntax.Element, options: Mapping[str, str]) -> syntax.Element:
     if not options:
         return element
-    merged = syntax.parse_options(element.options) | dict(options)
+    skipped = [name.partition("@")[2] for name in options if name.startswith(f"{SKIP}@")]
+    others = {name: value for name, value in options.items() if not name.startswith(f"{SKIP}@")}
+    merged = syntax.parse_options(element.options) | others
+    if skipped:
+        merged[SKIP] = ",".join(skipped)
     return syntax.Element(element.name, " ".join(f"{k}={quote(v)}" for k, v in merged.items()))
 
 
@@ -117,3 +148,15 @@ def _allowed(tunable: Tunable, default):
     if not tunable.rounds or default not in tunable.values:
         return () if tunable.rounds else tunable.values
     return tunable.values[: tunable.values.index(default) + 1]
+
+
+def shapes_of(pipeline: str, report: Report) -> Shapes:
+    """The shapes that passes of `pipeline` may skip, with the nodes that have them, from a report
+    of it."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for element in syntax.parse(pipeline):
+        cls = find_pass(element.name) if element.nested is None else None
+        for rewrite in () if cls is None else cls.skippable:
+            for node, shapes in report.statistics(rewrite).shapes.items():
+                found.setdefault(element.name, {}).setdefault(shapes, []).append(node)
+    return found

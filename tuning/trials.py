@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from statistics import median
 from typing import Any
@@ -21,6 +21,7 @@ from ..runtime import CompiledModel, TensorSpec, ValueSpec, load
 from ..runtime.cache.digests import digest_of
 from .candidate import make_candidate, require_equal_results
 from .paired_test import is_faster, round_ratios
+from .search_space import Shapes
 
 PLAN = MeasurementPlan(rounds=8, burst_seconds=0.05)
 """The measurement of a candidate beside the incumbent."""
@@ -78,6 +79,7 @@ class CompiledProgram:
     digest: str = ""
     contents: bytes = b""
     inputs: Sequence[TensorSpec | ValueSpec] = ()
+    shapes: Shapes = field(default_factory=dict[str, Mapping[str, Sequence[str]]])
     error: str = ""
 
     @cached_property
@@ -119,7 +121,9 @@ def compile_candidate(
     made = CompiledProgram(pipeline, this_machine(options.threads))
     try:
         candidate = make_candidate(trial.model, options, pipeline)
-        made = dataclasses.replace(made, digest=candidate.digest, inputs=candidate.inputs)
+        made = dataclasses.replace(
+            made, digest=candidate.digest, inputs=candidate.inputs, shapes=candidate.shapes
+        )
         if candidate.digest in known:
             return made
         return dataclasses.replace(made, contents=candidate.compile())

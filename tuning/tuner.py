@@ -169,7 +169,6 @@ class _Tuner:
     ):
         self._model, self._options, self._seed = model, options, seed
         self._progress, self._started = progress, time.monotonic()
-        self._space = SearchSpace(options.pipeline)
         self._features = model_features(load_model(model)[0])
         self.trials: list[TuningTrial] = []
         self._elsewhere: dict[str, list[_Measured]] = {}
@@ -178,6 +177,7 @@ class _Tuner:
             self._machine = self._farm.machine()
             self._default = self._compile_default()
             self._feeds = feeds_of(self._default.inputs, feeds, seed)
+            self._space = SearchSpace(options.pipeline, self._default.shapes)
         except BaseException:
             self._farm.close()
             raise

@@ -46,12 +46,16 @@ class GraphFusedAttention(Pass):
     name = "graph-fused-attention"
     anchor = FUNCTION
     optional = True
+    skippable = ("fused-attention",)
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
+    skip: tuple[str, ...] = ()
+    """Shapes of ops to leave alone, as `op_shapes` writes them."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
-            apply_rewrites(op, [FuseAttention(self.cpu), ReadInPlace, StoreInOrder], state)
+            rewrites = [FuseAttention(self.cpu), ReadInPlace, StoreInOrder]
+            apply_rewrites(op, rewrites, state, skip=self.skip)
 
 
 class FuseAttention(Rewrite):

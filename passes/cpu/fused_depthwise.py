@@ -14,6 +14,7 @@ from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.query import has_one_use
 from ..infra.registry import register
 from ..infra.report import RewriteStatistics
+from ..infra.skipping import SKIPPED, op_shapes
 
 SCRATCH_SHARE = 1 / 2
 """L2 budget for one workgroup's intermediates, as a share."""
@@ -59,9 +60,12 @@ class CpuFuseDepthwise(Pass):
     name = "cpu-fuse-depthwise"
     anchor = FUNCTION
     optional = True
+    skippable = ("fuse-depthwise",)
     cpu: CpuModel = GENERIC_CPU
     threads: int = 0
     """Threads that share the work; with 0 the pass does nothing."""
+    skip: tuple[str, ...] = ()
+    """Shapes of ops to leave alone, as `op_shapes` writes them."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.threads < 1:
@@ -73,7 +77,9 @@ class CpuFuseDepthwise(Pass):
 
     def _fuse(self, depthwise: graph.GraphOp, statistics: RewriteStatistics) -> None:
         """Fuse `depthwise`, a convolution or its fused group, with the steps before and after."""
-        node = node_name(depthwise.operation)
+        node, shapes = node_name(depthwise.operation), op_shapes(_stage(depthwise)[0])
+        if shapes in self.skip:
+            return statistics.record_declined(node, SKIPPED)
         before, after = _before(depthwise), _after(depthwise)
         for wanted in ((before, depthwise, after), (before, depthwise), (depthwise, after)):
             ops = [op for op in wanted if op is not None]
@@ -82,7 +88,7 @@ class CpuFuseDepthwise(Pass):
             found = choose_tiling([_stage(op) for op in ops], self.cpu, self.threads)
             if isinstance(found, graph.RowTiling):
                 _replace(ops, found)
-                return statistics.record_fired(node)
+                return statistics.record_fired(node, shapes)
             statistics.record_declined(node, found)
         return None
 

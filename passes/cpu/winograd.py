@@ -45,14 +45,17 @@ class GraphWinograd(Pass):
 
     name = "graph-winograd"
     anchor = FUNCTION
+    skippable = ("winograd-conv",)
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
     tile: int = tunable(max(TILES), values=(0, *sorted(TILES)), rounds=True)
     """The largest tiles to use: 4, 2, or 0 for none."""
+    skip: tuple[str, ...] = ()
+    """Shapes of ops to leave alone, as `op_shapes` writes them."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors and self.tile:
-            apply_rewrites(op, [WinogradConv(self.cpu, self.tile)], state)
+            apply_rewrites(op, [WinogradConv(self.cpu, self.tile)], state, skip=self.skip)
 
 
 class WinogradConv(Rewrite):

@@ -76,6 +76,8 @@ class Pass:
     """The op that the pass runs on: the module, or each function."""
     optional: ClassVar[bool] = False
     """True if a pipeline without the pass computes the same, so that tuning may leave it out."""
+    skippable: ClassVar[tuple[str, ...]] = ()
+    """Names of the rewrites of which the option `skip` of the pass leaves ops alone, by shapes."""
 
     @property
     def bound(self) -> float | None:

@@ -17,6 +17,7 @@ from .base import PassState
 from .checking import RewriteChecker
 from .query import is_dead
 from .rewrite import Decline, Rewrite
+from .skipping import SKIPPED, op_shapes
 
 MATCHED, NOT_MATCHED = False, True  # what MLIR's callback returns
 
@@ -31,23 +32,34 @@ def apply_rewrites(
     max_iterations: int = 32,
     *,
     bottom_up: bool = False,
+    skip: Sequence[str] | None = None,
 ) -> int:
     """Apply `rewrites` within `op` until none fires; returns the number of firings.
+
+    Ops of the shapes in `skip` are left alone; unless it is None, the report gets the shapes of ops
+    that are rewritten.
 
     Ops are visited in their order, or `bottom_up`: users before operands. At one op the rewrites
     are tried in the given order. PassError names the rewrite and the node where one fails, and the
     rewrites that fired last when they do not come to an end.
     """
     operation = op.operation
-    driver = _Driver(operation, [r() if isinstance(r, type) else r for r in rewrites], state)
+    driver = _Driver(operation, [r() if isinstance(r, type) else r for r in rewrites], state, skip)
     with operation.context, ir.Location.unknown():
         driver.run(max_iterations, not bottom_up)
     return driver.fired
 
 
 class _Driver:
-    def __init__(self, operation: Any, rewrites: Sequence[Rewrite], state: PassState):
+    def __init__(
+        self,
+        operation: Any,
+        rewrites: Sequence[Rewrite],
+        state: PassState,
+        skip: Sequence[str] | None,
+    ):
         self.operation = operation
+        self.skip = skip
         self.state = state
         self.fired = 0
         self.failure: BaseException | None = None
@@ -104,6 +116,10 @@ class _Driver:
     def _try(self, rewrite: Rewrite, op: Any, rewriter: Any, pending: ir.Location) -> bool:
         if self.state.fuel is not None and self.state.fuel.left <= 0:
             return False
+        shapes = "" if self.skip is None else op_shapes(op)
+        if self.skip and shapes in self.skip:
+            self.state.statistics(rewrite.name).record_declined(node_name(op), SKIPPED)
+            return False
         outcome = rewrite.apply(op)
         if outcome is None:
             return False
@@ -115,16 +131,16 @@ class _Driver:
         if self.checker is not None:
             statistics = self.state.statistics(rewrite.name)
             self.checker.check(rewrite, op, values, pending, statistics)
-        self._record(rewrite, node_name(op))
+        self._record(rewrite, node_name(op), shapes)
         location = op.operation.location
         died = [location, *_replace(op, values, rewriter)]
         _locate(values, pending, fuse_locations(reversed(died)))  # in the order of the graph
         return True
 
-    def _record(self, rewrite: Rewrite, node: str) -> None:
+    def _record(self, rewrite: Rewrite, node: str, shapes: str) -> None:
         self.fired += 1
         self.last.append(f"{rewrite.name} at '{node}'")
-        self.state.statistics(rewrite.name).record_fired(node)
+        self.state.statistics(rewrite.name).record_fired(node, shapes)
         if self.state.fuel is not None:
             self.state.fuel.burn(rewrite.name, node)
         if self.fired > self.budget:

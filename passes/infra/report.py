@@ -27,10 +27,14 @@ class RewriteStatistics:
     """The number of firings that were evaluated before and after, with equal results."""
     unchecked: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The names of the nodes whose firings could not be evaluated, by reason."""
+    shapes: dict[str, str] = field(default_factory=dict[str, str])
+    """The shapes of nodes, which the option `skip` of a pass takes; of passes that have it."""
 
-    def record_fired(self, node: str) -> None:
+    def record_fired(self, node: str, shapes: str = "") -> None:
         self.count += 1
         self.nodes.append(node)
+        if shapes:
+            self.shapes[node] = shapes
         for reason in [reason for reason, nodes in self.declined.items() if node in nodes]:
             self.declined[reason].remove(node)
             if not self.declined[reason]:
