@@ -16,6 +16,7 @@ EPILOG = """\
 examples:
   gc-tune model.onnx --budget 600 --db tuning.jsonl
   gc-tune model.onnx --dim batch=8 --db tuning.jsonl --trials
+  gc-tune model.onnx --db tuning.jsonl --choices
   gc-tune --merge mine.jsonl theirs.jsonl --db all.jsonl
 Prints the pipeline for --pass-pipeline of the other tools. Ctrl-C ends the search and keeps what it
 found; docs/tuning.md describes it.
@@ -32,6 +33,8 @@ def _run(flags: argparse.Namespace) -> int:
         return _merge(flags)
     if flags.model is None or Path(flags.model).suffix != ".onnx":
         raise UsageError("gc-tune takes an .onnx model, or --merge with databases")
+    if flags.choices:
+        return _explain(flags)
     from ..tuning import tune
     from ..tuning.executors import PROCESSES
 
@@ -56,17 +59,35 @@ def _run(flags: argparse.Namespace) -> int:
     return OK
 
 
+def _explain(flags: argparse.Namespace) -> int:
+    """Print what the database has chosen for the model."""
+    from ..compiler.options import Options
+    from ..tuning.explanation import explain_choices
+    from ..tuning.lookup import find_database, find_record
+
+    if flags.db is None:
+        raise UsageError("--choices takes the database of --db")
+    options = Options.of(
+        flags.target, dims=parse_dims(flags.dims), threads=flags.threads, precision=flags.precision
+    )
+    record = find_record(flags.model, options, find_database(flags.db))
+    if record is None:
+        raise UsageError(f"{flags.db} has no record of this model on this CPU")
+    print(explain_choices(flags.model, options, record))
+    return OK
+
+
 def _merge(flags: argparse.Namespace) -> int:
     from ..tuning.database import read_database, write_database
 
     if flags.db is None or flags.model is not None:
         raise UsageError("--merge takes databases, and --db the one to write")
-    merged = read_database(flags.db)
+    merged = read_database(Path(flags.db))
     for path in flags.merge:
         if not path.exists():
             raise UsageError(f"there is no database '{path}'")
         merged.merge(read_database(path))
-    write_database(merged, flags.db)
+    write_database(merged, Path(flags.db))
     print(f"{len(merged.records)} records in {flags.db}")
     return OK
 
@@ -83,11 +104,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--budget", type=float, default=600.0, metavar="SECONDS", help="time to search for (600)"
     )
-    parser.add_argument("--db", type=Path, metavar="FILE", help="keep the result in FILE")
+    parser.add_argument("--db", metavar="FILE", help="keep the result in FILE")
     parser.add_argument(
         "--merge", type=Path, nargs="+", metavar="FILE", help="merge databases into that of --db"
     )
     parser.add_argument("--trials", action="store_true", help="list what was tried, with its time")
+    parser.add_argument(
+        "--choices",
+        action="store_true",
+        help="say what --db has chosen for each kind of node, by how much, against what, and stop",
+    )
     parser.add_argument("--target", default="cpu", help="where it runs (cpu)")
     parser.add_argument("--precision", default="f32", help="f32, strict, f16 or bf16 (f32)")
     parser.add_argument("--threads", type=int, default=None, help="workers")

@@ -63,12 +63,22 @@ def look_up(
     Its changes are made to the default pipeline of `options`, so that they are valid on this
     machine and round no more than the precision allows.
     """
+    record = find_record(model, options, known)
+    return (
+        None
+        if record is None
+        else choice_of(record, options, this_machine(options.threads), origin)
+    )
+
+
+def find_record(model: Any, options: Options, known: TuningDatabase) -> TuningRecord | None:
+    """The record of a search for `model` on this machine, or the one most like it; or None."""
     require_compiled(options)
     machine = this_machine(options.threads)
     record = known.nearest(model_key(model, options), machine, options.precision)
     if record is None or not (record.changes or record.seconds):  # a few trials, and no search
         return None
-    return choice_of(record, options, machine, origin)
+    return record
 
 
 def choice_of(

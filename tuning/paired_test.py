@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from statistics import median
+from statistics import median, stdev
 
 from ..benchmarks.measure import Timing
 
@@ -23,6 +23,13 @@ def is_faster(ratios: Sequence[float]) -> bool:
     The sign test assumes nothing about the noise but that it favours nobody.
     """
     return median(ratios) < 1 - LEAST_GAIN and sign_test(ratios) < SIGNIFICANCE
+
+
+def noise_of(ratios: Sequence[float]) -> float:
+    """The standard error of the median of the ratios' logarithms, if they are normal."""
+    if len(ratios) < 2:
+        return 0.0
+    return math.sqrt(math.pi / 2 / len(ratios)) * stdev(map(math.log, ratios))
 
 
 def sign_test(ratios: Sequence[float]) -> float:

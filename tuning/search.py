@@ -15,6 +15,8 @@ SMALL = 4096
 """Points up to which a space is looked at as a whole."""
 LEAST_IMPROVEMENT = 1e-4
 """Expected improvement, as a share of the time, below which points are not tried."""
+PATIENCE = 12
+"""Combinations in a row that are no improvement, after which the search ends."""
 _ATTEMPTS = 50
 """Proposals in a row that are not worth a trial, after which the search of a large space ends."""
 _STARTS = 3
@@ -27,8 +29,8 @@ class Search:
     `first` are points to propose before all others, `prior` is what other models say of single
     changes: those that it expects to gain are tried early, and those that are sure to lose are not
     tried alone. Values that alone change nothing are not combined with others. The search ends when
-    no point is expected to improve on the best. Equal seeds, priors and ratios give equal
-    proposals.
+    no point is expected to improve on the best, or many in a row have not. Equal seeds, priors and
+    ratios give equal proposals.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Search:
         self._inert: set[tuple[str, str]] = set()
         self._queue = deque([*first, *self._singles()])
         self._sampler: TpeSampler | None = None
+        self._combines, self._disappointments = False, 0
 
     def points(self) -> Iterator[Point]:
         """The points, one by one. `tell` or `tell_same` must follow each."""
@@ -62,12 +65,18 @@ class Search:
             if point not in self._asked:
                 self._asked.add(point)
                 points.append(point)
-        return points or self._combinations(count)
+        if points or self._disappointments >= PATIENCE:
+            return points
+        self._combines = True
+        return self._combinations(count)
 
-    def tell(self, point: Point, ratio: float) -> None:
-        """Learn that `point` takes `ratio` of the default's time."""
+    def tell(self, point: Point, ratio: float, noise: float = 0.0) -> None:
+        """Learn that `point` takes `ratio` of the default's time; `noise` is the standard error of
+        its logarithm."""
+        is_better = ratio < min(self._ratios.values())
+        self._disappointments = 0 if is_better else self._disappointments + self._combines
         self._ratios[point] = ratio
-        self._surrogate.tell(point, ratio)
+        self._surrogate.tell(point, ratio, noise)
 
     def tell_same(self, point: Point) -> None:
         """Learn that `point` is the program of the default."""

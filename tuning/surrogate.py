@@ -10,9 +10,9 @@ from .search_space import Point, SearchSpace
 Prior = Callable[[Sequence[Mapping[str, str]]], tuple[np.ndarray, np.ndarray]]
 """The means and standard deviations of logarithms of ratios, for several changes."""
 
-NOISE = 0.01
-"""Standard deviation of a measured logarithm."""
-INTERACTION = 0.05
+NOISE = 0.005
+"""Smallest standard deviation of a measured logarithm."""
+INTERACTION = 0.03
 """Standard deviation of what changes together gain beyond what each gains alone."""
 UNKNOWN = 0.1
 """Standard deviation of the effect of a change that nothing is known of."""
@@ -43,11 +43,12 @@ class Surrogate:
             prior([dict([single]) for single in self._singles]) if self._singles else no_prior(())
         )
         self._spreads = np.minimum(np.maximum(spreads, NOISE), UNKNOWN)
-        self._trials: dict[Point, float] = {}
+        self._trials: dict[Point, tuple[float, float]] = {}
 
-    def tell(self, point: Point, ratio: float) -> None:
-        """Learn that `point` takes `ratio` of the default's time."""
-        self._trials[point] = math.log(ratio)
+    def tell(self, point: Point, ratio: float, noise: float = 0.0) -> None:
+        """Learn that `point` takes `ratio` of the default's time; `noise` is the standard error of
+        its logarithm."""
+        self._trials[point] = math.log(ratio), max(noise, NOISE)
 
     def predict(self, points: Sequence[Point]) -> tuple[np.ndarray, np.ndarray]:
         """The means and standard deviations of the logarithms of the ratios of `points`."""
@@ -57,10 +58,11 @@ class Surrogate:
         if not self._trials:
             return means, np.sqrt(variances)
         known = self._rows(list(self._trials))
-        gram = self._covariance(known, known) + NOISE**2 * np.eye(len(known))
+        told, noise = np.array(list(self._trials.values())).T
+        gram = self._covariance(known, known) + np.diag(noise**2)
         cross = self._covariance(rows, known)
         weights = np.linalg.solve(gram, cross.T).T
-        errors = np.array(list(self._trials.values())) - known @ self._means
+        errors = told - known @ self._means
         explained = (weights * cross).sum(axis=1)
         return means + weights @ errors, np.sqrt(np.maximum(variances - explained, 0))
 

@@ -20,7 +20,7 @@ from ..profiling.machine import this_machine
 from ..runtime import CompiledModel, TensorSpec, ValueSpec, load
 from ..runtime.cache.digests import digest_of
 from .candidate import make_candidate, require_equal_results
-from .paired_test import is_faster, round_ratios
+from .paired_test import is_faster, noise_of, round_ratios
 from .search_space import Shapes
 
 PLAN = MeasurementPlan(rounds=8, burst_seconds=0.05)
@@ -104,12 +104,14 @@ class Contest:
 class Measurement:
     """The time of a candidate over the default's on a machine, and whether it beats the best.
 
-    `ratio` is None for a candidate that cannot win, and `error` says why.
+    `noise` is the standard error of the ratio's logarithm. `ratio` is None for a candidate that
+    cannot win, and `error` says why.
     """
 
     machine: Mapping[str, Any]
     ratio: float | None
     is_better: bool = False
+    noise: float = 0.0
     error: str = ""
 
 
@@ -144,13 +146,15 @@ def measure_candidate(contest: Contest) -> Measurement:
     screened = time_programs(programs, contest, SCREEN)
     ratio = screened["candidate"].ratio(screened["default"])
     if ratio > SCREENED:
-        return Measurement(machine, ratio)
+        noise = noise_of(round_ratios(screened["candidate"], screened["default"]))
+        return Measurement(machine, ratio, noise=noise)
     rival = "default"
     if contest.best.digest != contest.default.digest:
         programs["best"], rival = contest.best, "best"
     timings = time_programs(programs, contest, PLAN)
     better = is_faster(round_ratios(timings["candidate"], timings[rival]))
-    return Measurement(machine, timings["candidate"].ratio(timings["default"]), better)
+    ratios = round_ratios(timings["candidate"], timings["default"])
+    return Measurement(machine, median(ratios), better, noise_of(ratios))
 
 
 def confirm_candidate(contest: Contest) -> Measurement:

@@ -230,7 +230,9 @@ class _Tuner:
             elif program.digest == self._default.digest:
                 search.tell_same(point)
             elif program.digest in self._ratios:
-                search.tell(point, self._ratios[program.digest])
+                ratio = self._ratios[program.digest]
+                search.tell(point, ratio)
+                self._note(point, ratio, "the program of another trial")
             elif self._has_time() or point == points[0]:
                 self._compete(point, program, search)
 
@@ -244,7 +246,7 @@ class _Tuner:
             self._refuse(point, measured.error, search)
             return
         self._ratios[program.digest] = measured.ratio
-        search.tell(point, measured.ratio)
+        search.tell(point, measured.ratio, measured.noise)
         if measured.is_better:
             self._best = point, program
         outcome = "the best so far" if measured.is_better else "not faster than the best"

@@ -2,12 +2,13 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 from graphc.compiler.options import Options
 from graphc.passes.infra.pipeline import Pipeline
-from graphc.tuning.paired_test import is_faster, sign_test
-from graphc.tuning.search import Search
+from graphc.tuning.paired_test import is_faster, noise_of, sign_test
+from graphc.tuning.search import PATIENCE, Search
 from graphc.tuning.search_space import SearchSpace
 
 pytest.importorskip("optuna")
@@ -115,3 +116,59 @@ def test_faster_is_what_chance_would_rarely_show(ratios, faster):
 def test_the_sign_test_is_that_of_the_books():
     assert sign_test([0.9] * 8 + [1.1] * 2) == pytest.approx(56 / 1024)
     assert sign_test([1.0, 1.0]) == 1
+
+
+SHAPES = "1x24x24x16xf32+3x3x16x16xf32>1x24x24x16xf32"
+
+
+def test_shapes_are_knobs_of_the_passes_that_may_skip_them():
+    space = SearchSpace(PIPELINE, {"graph-winograd": {SHAPES: ["a", "b"]}, "other": {"x": ["c"]}})
+    name = f"graph-winograd.skip@{SHAPES}"
+    assert [knob.name for knob in space.knobs][-1] == name
+    point = space.point({name: "true", "graph-winograd.tile": "2"})
+    text = space.pipeline(point)
+    assert text == PIPELINE.replace("tile=4", f"tile=2 skip={SHAPES}")
+    Pipeline.parse(text)
+    assert space.changes(point) == {name: "true", "graph-winograd.tile": "2"}
+    alike = SearchSpace.of_changes(PIPELINE, space.changes(point))
+    assert alike.pipeline(alike.point(space.changes(point))) == text
+
+
+def test_several_shapes_are_skipped_together():
+    shapes = {"graph-winograd": {f"{n}x8>8": ["a"] for n in ("1", "n", "f(n,2)*")}}
+    space = SearchSpace(PIPELINE, shapes)
+    point = space.point({knob.name: "true" for knob in space.knobs if "@" in knob.option})
+    winograd = Pipeline.parse(space.pipeline(point)).steps[1].pass_
+    assert set(winograd.skip) == set(shapes["graph-winograd"])
+
+
+def test_a_large_space_is_sampled():
+    shapes = {"graph-winograd": {f"{n}x8>8": ["a"] for n in range(16)}}
+    space = SearchSpace(PIPELINE, shapes)
+    good = {f"graph-winograd.skip@{n}x8>8" for n in (3, 5, 7)}
+    search, tried = Search(space), {}
+    for point in itertools.islice(search.points(), 40):
+        found = good & space.changes(point).keys()
+        tried[point] = 0.95 ** len(found) * 1.02 ** (len(space.changes(point)) - len(found))
+        search.tell(point, tried[point])
+    assert min(tried.values()) == pytest.approx(0.95**3)
+
+
+def test_a_search_without_success_ends():
+    """Though the space is large, and every combination might have gained."""
+    shapes = {"graph-winograd": {f"{n}x8>8": ["a"] for n in range(20)}}
+    space = SearchSpace(PIPELINE, shapes)
+    search, tried = Search(space), 0
+    for point in search.points():
+        tried += 1
+        search.tell(point, 1.0, noise=0.02)
+    assert tried == 20 + 3 + PATIENCE
+
+
+def test_noise_is_the_standard_error_of_a_median():
+    assert noise_of([0.9]) == 0
+    assert noise_of([0.9] * 8) == 0
+    random = np.random.default_rng(0)
+    rounds = np.exp(0.1 * random.standard_normal((4000, 9)))
+    medians = np.log(np.median(rounds, axis=1))
+    assert np.mean([noise_of(each) for each in rounds]) == pytest.approx(medians.std(), rel=0.1)
