@@ -7,6 +7,8 @@ from statistics import median, stdev
 from ..benchmarks.measure import Timing
 
 SIGNIFICANCE = 0.05
+CONFIRMED = 0.01
+"""Significance of the last measurement, of the best of many candidates."""
 LEAST_GAIN = 0.01
 """A change that gains less than this share is not worth another program."""
 
@@ -17,12 +19,12 @@ def round_ratios(candidate: Timing, incumbent: Timing) -> list[float]:
     return [median(mine) / median(theirs) for mine, theirs in pairs]
 
 
-def is_faster(ratios: Sequence[float]) -> bool:
+def is_faster(ratios: Sequence[float], significance: float = SIGNIFICANCE) -> bool:
     """True if the median gains enough, and so many rounds were won that chance would rarely do so.
 
     The sign test assumes nothing about the noise but that it favours nobody.
     """
-    return median(ratios) < 1 - LEAST_GAIN and sign_test(ratios) < SIGNIFICANCE
+    return median(ratios) < 1 - LEAST_GAIN and sign_test(ratios) < significance
 
 
 def noise_of(ratios: Sequence[float]) -> float:

@@ -20,7 +20,7 @@ from ..profiling.machine import this_machine
 from ..runtime import CompiledModel, TensorSpec, ValueSpec, load
 from ..runtime.cache.digests import digest_of
 from .candidate import make_candidate, require_equal_results
-from .paired_test import is_faster, noise_of, round_ratios
+from .paired_test import CONFIRMED, is_faster, noise_of, round_ratios
 from .search_space import Shapes
 
 PLAN = MeasurementPlan(rounds=8, burst_seconds=0.05)
@@ -32,7 +32,7 @@ SCREEN = MeasurementPlan(rounds=3, burst_seconds=0.02)
 SCREENED = 1.1
 """Ratio in the first measurement beyond which a candidate is dropped."""
 
-CONFIRMATION = MeasurementPlan(rounds=16, burst_seconds=0.1)
+CONFIRMATION = MeasurementPlan(rounds=48, burst_seconds=0.05)
 """The last measurement: the best candidate beside the default pipeline."""
 
 _LOADED_MODELS = 3
@@ -162,7 +162,7 @@ def confirm_candidate(contest: Contest) -> Measurement:
     programs = {"candidate": contest.candidate, "default": contest.default}
     timings = time_programs(programs, contest, CONFIRMATION)
     ratios = round_ratios(timings["candidate"], timings["default"])
-    return Measurement(this_machine(contest.threads), median(ratios), is_faster(ratios))
+    return Measurement(this_machine(contest.threads), median(ratios), is_faster(ratios, CONFIRMED))
 
 
 def check_results(contest: Contest) -> None:
