@@ -24,7 +24,9 @@ user/bin/gc-cache list
 user/bin/python - <<'CODE'
 import graphc
 import numpy as np
+from graphc.tuning.lookup import find_database
 
+assert find_database("shipped").records
 model = graphc.load("digits.vmfb")
 shape = [size if isinstance(size, int) else 3 for size in model.inputs[0].shape]
 result = model(np.zeros(shape, model.inputs[0].dtype))

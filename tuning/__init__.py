@@ -11,7 +11,8 @@ from .choice import choose_pipeline
 from .database import TuningDatabase, TuningRecord
 from .executors import RayExecutor, WorkerProcesses
 from .lookup import PipelineChoice, pipeline_for
-from .tuner import TuningResult, tune
+from .result import TuningResult
+from .tuner import tune
 
 __all__ = [
     "BUDGETS",

@@ -2,14 +2,20 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ..compiler.options import Options
 from ..profiling.machine import this_machine
 from ..runtime import ProgressEvent
-from .database import TuningDatabase, read_database, write_database
-from .lookup import SHIPPED, PipelineChoice, choice_of, find_database, look_up, model_key
+from .lookup import (
+    PipelineChoice,
+    choice_of,
+    find_database,
+    keep_records,
+    known_records,
+    look_up,
+    model_key,
+)
 from .measured_feeds import Feeds
 from .tuner import search_pipeline
 
@@ -30,25 +36,14 @@ def choose_pipeline(
     """
     if budget is None:
         return _stored(model, options, database)
-    path = None if database is None or database == SHIPPED else Path(database)
-    known = _known(database)
+    known = known_records(database)
     machine = this_machine(options.threads)
     record = known.find(model_key(model, options), machine, options.precision)
     if record is not None and record.seconds >= budget:
         return choice_of(record, options, machine, str(database))
     result = search_pipeline(model, options, feeds, budget, known, progress=progress)
-    if path is not None:
-        for record in result.records:
-            known.add(record)
-        write_database(known, path)
+    keep_records(known, result.records, database)
     return choice_of(result.record, options, machine, f"{len(result.trials)} trials")
-
-
-def _known(database: str | os.PathLike[str] | None) -> TuningDatabase:
-    """The records that a search begins with; none if there is no such file yet."""
-    if database is None:
-        return TuningDatabase()
-    return find_database(database) if database == SHIPPED else read_database(Path(database))
 
 
 def _stored(

@@ -1,7 +1,7 @@
 """The pipeline that a database has for a model on this machine."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from ..errors import UsageError
 from ..frontend.onnx.importing.loading import load_model
 from ..frontend.onnx.structural_digest import structural_digest
 from ..profiling.machine import this_machine
-from .database import TuningDatabase, TuningRecord, read_database
+from .database import TuningDatabase, TuningRecord, read_database, write_database
 from .search_space import SearchSpace
 
 SHIPPED = "shipped"
@@ -52,6 +52,25 @@ def find_database(database: str | os.PathLike[str]) -> TuningDatabase:
     if not path.exists():
         raise UsageError(f"there is no database '{path}'")
     return read_database(path)
+
+
+def known_records(database: str | os.PathLike[str] | None) -> TuningDatabase:
+    """The records that a search begins with; none if there is no such file yet."""
+    if database is None:
+        return TuningDatabase()
+    return find_database(database) if database == SHIPPED else read_database(Path(database))
+
+
+def keep_records(
+    known: TuningDatabase,
+    records: Iterable[TuningRecord],
+    database: str | os.PathLike[str] | None,
+) -> None:
+    """Add `records` to what is `known`, and write both to the file, unless that is `SHIPPED`."""
+    for record in records:
+        known.add(record)
+    if database is not None and database != SHIPPED:
+        write_database(known, Path(database))
 
 
 def look_up(

@@ -5,9 +5,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from ..compiler.driver import make_options, require_compiled
@@ -18,10 +17,11 @@ from ..frontend.onnx.model_features import model_features
 from ..runtime import ProgressEvent
 from ..runtime.metadata import model_name
 from .cost_model import learn_cost_model
-from .database import TuningDatabase, TuningRecord, read_database, write_database
+from .database import TuningDatabase, TuningRecord
 from .farm import Farm, FarmSetup
-from .lookup import model_key
+from .lookup import keep_records, known_records, model_key
 from .measured_feeds import Feeds, feeds_of
+from .result import TuningResult, TuningTrial
 from .search import Search
 from .search_space import Point, SearchSpace
 from .surrogate import no_prior
@@ -35,56 +35,6 @@ _MEASUREMENTS = 3
 
 Progress = Callable[[ProgressEvent], None]
 _Measured = tuple[Mapping[str, str], float]
-
-
-@dataclass(frozen=True)
-class TuningTrial:
-    """A point that was tried: what differs from the default, and its time over the default's.
-
-    The ratio is None for a candidate that was refused, with the reason in `outcome`.
-    """
-
-    changes: Mapping[str, str]
-    ratio: float | None
-    outcome: str
-
-
-@dataclass(frozen=True)
-class TuningResult:
-    """The fastest pipeline that was found, and what was tried.
-
-    `ratio` is the time of a call over that with the default pipeline; 1.0 if nothing was faster.
-    `elsewhere` has the trials that were measured on machines other than that of the search.
-    """
-
-    record: TuningRecord
-    trials: Sequence[TuningTrial] = field(default_factory=tuple[TuningTrial, ...])
-    elsewhere: Sequence[TuningRecord] = field(default_factory=tuple[TuningRecord, ...])
-
-    @property
-    def records(self) -> Sequence[TuningRecord]:
-        """All records, for a database."""
-        return self.record, *self.elsewhere
-
-    @property
-    def pipeline(self) -> str:
-        """The pipeline, for ``graphc.compile(model, pipeline=...)`` and gc-opt."""
-        return self.record.pipeline
-
-    @property
-    def ratio(self) -> float:
-        """The time of a call over that with the default pipeline."""
-        return self.record.ratio
-
-    def __str__(self) -> str:
-        lines = [f"{self.record.name}: {self.ratio:.3f} of the default's time"]
-        lines += [f"  {name} = {value}" for name, value in self.record.changes.items()]
-        lines.append(f"{len(self.trials)} trials:")
-        for trial in sorted(self.trials, key=lambda each: each.ratio or float("inf")):
-            changes = ", ".join(f"{n} = {v}" for n, v in trial.changes.items())
-            ratio = "   -  " if trial.ratio is None else f"{trial.ratio:6.3f}"
-            lines.append(f"  {ratio}  {changes}: {trial.outcome}")
-        return "\n".join(lines)
 
 
 def tune(
@@ -124,15 +74,11 @@ def tune(
     `WorkerError` for workers with different CPUs without a `target` that names one, and what
     compiling raises.
     """
-    path = None if database is None else Path(database)
-    known = TuningDatabase() if path is None else read_database(path)
+    known = known_records(database)
     made = make_options(target, **options)
     setup = FarmSetup(executor, measuring, workers)
     result = search_pipeline(model, made, feeds, budget, known, seed, setup, progress)
-    if path is not None:
-        for record in result.records:
-            known.add(record)
-        write_database(known, path)
+    keep_records(known, result.records, database)
     return result
 
 

@@ -2,11 +2,13 @@
 
 import json
 
+import onnx
 import pytest
 
 import graphc
 from graphc.compiler.options import Options
 from graphc.profiling.machine import this_machine
+from graphc.tools import gc_tune
 from graphc.tuning import choice, lookup
 from graphc.tuning.database import TuningDatabase, TuningRecord, write_database
 from graphc.tuning.lookup import find_database, model_key
@@ -83,3 +85,14 @@ def test_a_search_does_not_write_it(convolution, shipped):
     with graphc.compile(convolution, threads=1, tune=200, tuning_database="shipped") as model:
         assert "nothing was faster" in model.report.chosen
     assert shipped.read_text() == before
+
+
+@pytest.mark.usefixtures("machine")
+def test_the_tool_does_not_write_it(convolution, shipped, tmp_path, monkeypatch):
+    pytest.importorskip("optuna")
+    monkeypatch.chdir(tmp_path)
+    before = shipped.read_text()
+    onnx.save(convolution, "m.onnx")
+    assert gc_tune.main(["m.onnx", "--db=shipped", "--threads=1", "--budget=5"]) == 0
+    assert shipped.read_text() == before
+    assert not (tmp_path / "shipped").exists()
