@@ -1,7 +1,6 @@
 """Results of tuning, kept as JSON lines that may be read, compared and merged."""
 
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -77,8 +76,8 @@ class TuningDatabase:
     def nearest(
         self, model: str, machine: Mapping[str, Any], precision: str
     ) -> TuningRecord | None:
-        """The record of a model on `machine`, or else on the machine most like it: with the same
-        CPU, the same versions if there are any, and the nearest number of threads. Or None.
+        """The record of a model on `machine`, or the best one with other versions on the same CPU
+        with as many threads, or None. What was gained elsewhere is no reason to expect a gain.
         """
         found = self.find(model, machine, precision)
         if found is not None:
@@ -88,8 +87,9 @@ class TuningDatabase:
             for record in self.records.values()
             if (record.model, record.precision) == (model, precision)
             and same_cpu(record.machine, machine)
+            and record.machine.get("threads") == machine.get("threads")
         ]
-        return min(alike, key=lambda record: _distance(record, machine), default=None)
+        return min(alike, key=_order, default=None)
 
     def changes_of(self, machine: Mapping[str, Any]) -> list[Mapping[str, str]]:
         """The changes that paid on the CPU of `machine` for any model, the most frequent first."""
@@ -113,15 +113,6 @@ class TuningDatabase:
 def same_cpu(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """True if two machines have the same CPU, as a microarchitecture and as kernels know it."""
     return all(one.get(name) == other.get(name) for name in ("cpu", "processor"))
-
-
-def _distance(record: TuningRecord, machine: Mapping[str, Any]) -> tuple[Any, ...]:
-    """How unlike its machine is to `machine`, in the order of what matters more."""
-    counts = record.machine.get("threads"), machine.get("threads")
-    known = [count for count in counts if isinstance(count, int)]
-    apart = abs(known[0] - known[1]) if len(known) == 2 else math.inf
-    versions = record.machine.get("versions") != machine.get("versions")
-    return versions, apart, *_order(record)
 
 
 def _order(record: TuningRecord) -> tuple[float, str]:

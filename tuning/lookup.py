@@ -76,8 +76,8 @@ def keep_records(
 def look_up(
     model: Any, options: Options, known: TuningDatabase, origin: str
 ) -> PipelineChoice | None:
-    """The choice that `known`, read from `origin`, has made for `model` on this machine, or one on
-    the machine most like it; None if there is no record.
+    """The choice that `known`, read from `origin`, has made for `model` on this machine, perhaps
+    with other versions; None if there is no record.
 
     Its changes are made to the default pipeline of `options`, so that they are valid on this
     machine and round no more than the precision allows.
@@ -91,7 +91,7 @@ def look_up(
 
 
 def find_record(model: Any, options: Options, known: TuningDatabase) -> TuningRecord | None:
-    """The record of a search for `model` on this machine, or the one most like it; or None."""
+    """The record of a search for `model` on this machine, perhaps with other versions; or None."""
     require_compiled(options)
     machine = this_machine(options.threads)
     record = known.nearest(model_key(model, options), machine, options.precision)
@@ -110,17 +110,9 @@ def choice_of(
     if not changes:
         reason = f"pipeline: the default one; nothing was faster ({origin})"
         return PipelineChoice(options.pipeline, reason)
-    elsewhere = _difference(record.machine, machine)
-    where = f"measured with {elsewhere}, {origin}" if elsewhere else origin
+    where = origin if dict(record.machine) == dict(machine) else f"{origin}, with other versions"
     reason = f"pipeline: {record.ratio:.3f} of the default's time ({where}): {changes}"
     return PipelineChoice(space.pipeline(point), reason)
-
-
-def _difference(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """A description of the machine of a record where it is not this one."""
-    if theirs.get("threads") != ours["threads"]:
-        return f"{theirs.get('threads')} threads"
-    return "" if theirs == ours else "other versions"
 
 
 def pipeline_for(

@@ -126,7 +126,11 @@ class Search:
 
     def _most_promising(self, points: Iterable[Point], count: int) -> list[Point]:
         """Those points, not asked for before, that are worth a trial; at most `count`."""
-        untried = list(dict.fromkeys(point for point in points if point not in self._asked))
+        untried = [
+            point
+            for point in dict.fromkeys(points)
+            if point not in self._asked and self._space.is_reduced(point)
+        ]
         if not untried:
             return []
         best = math.log(min(self._ratios.values()))

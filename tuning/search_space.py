@@ -101,6 +101,14 @@ class SearchSpace:
             for knob in self.knobs
         )
 
+    def is_reduced(self, point: Point) -> bool:
+        """False if `point` changes an option of a pass that it leaves out: others are the same."""
+        changed = [
+            knob for knob, value in zip(self.knobs, point, strict=True) if value != knob.default
+        ]
+        absent = {knob.position for knob in changed if knob.option == PRESENCE}
+        return all(knob.option == PRESENCE or knob.position not in absent for knob in changed)
+
     def changes(self, point: Point) -> dict[str, str]:
         """The values at `point` that differ from the defaults, by the names of their knobs."""
         pairs = zip(self.knobs, point, strict=True)

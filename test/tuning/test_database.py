@@ -59,16 +59,16 @@ def test_changes_that_paid_are_counted_for_the_cpu():
     assert database.changes_of({"cpu": "zen4", "processor": "AuthenticAMD 25 97"}) == []
 
 
-def test_the_nearest_record_is_of_the_same_cpu():
+def test_the_nearest_record_is_of_the_same_cpu_and_threads():
     here = {"cpu": "zen4", "processor": "amd", "threads": 4, "versions": {"graphc": "2"}}
-    near = {**here, "threads": 8}
+    other = {**here, "versions": {"graphc": "1"}}
     database = _database(
         _record_on(here | {"processor": "intel"}, 0.1),
-        _record_on(here | {"versions": {"graphc": "1"}}, 0.2),
-        _record_on(here | {"threads": 64}, 0.3),
-        _record_on(near, 0.9),
+        _record_on(here | {"threads": 8}, 0.3),
+        _record_on(other, 0.9),
+        _record_on(here | {"versions": {"graphc": "0"}}, 0.92),
     )
-    assert database.nearest("m", here, "f32").machine == near
+    assert database.nearest("m", here, "f32").machine == other
     database.add(_record_on(here, 0.95))
     assert database.nearest("m", here, "f32").ratio == 0.95
     assert database.nearest("n", here, "f32") is None

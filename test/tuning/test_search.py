@@ -142,6 +142,17 @@ def test_several_shapes_are_skipped_together():
     assert set(winograd.skip) == set(shapes["graph-winograd"])
 
 
+def test_options_of_a_pass_that_does_not_run_are_not_combined():
+    space = SearchSpace("graph-fused-attention", {"graph-fused-attention": {"8>8": ["a"]}})
+    search = Search(space)
+    tried = []
+    for point in search.points():
+        tried.append(space.changes(point))
+        search.tell(point, 0.9 ** len(tried))
+    run, skip = "graph-fused-attention.run", "graph-fused-attention.skip@8>8"
+    assert tried == [{run: "false"}, {skip: "true"}]
+
+
 def test_a_large_space_is_sampled():
     shapes = {"graph-winograd": {f"{n}x8>8": ["a"] for n in range(16)}}
     space = SearchSpace(PIPELINE, shapes)
