@@ -17,6 +17,7 @@ from onnx import TensorProto, helper
 
 import graphc
 from graphc import tuning
+from graphc.benchmarks.measure import Timing
 from graphc.errors import ClusterError, UsageError, WorkerError
 from graphc.profiling.machine import this_machine
 from graphc.tuning import trials
@@ -223,3 +224,22 @@ def test_a_farm_of_dask(two):
             threads=1,
         )  # fmt: skip
     assert result.trials
+
+
+def test_a_candidate_that_may_owe_its_lead_to_chance_is_measured_again(monkeypatch):
+    rounds = iter([[0.9] * 6 + [1.2] * 2, [0.9] * 8])
+    asked = []
+
+    def time_programs(programs, contest, plan):
+        asked.append(plan)
+        ratios = [0.95] * plan.rounds if plan is trials.SCREEN else next(rounds)
+        made = {"candidate": ratios, "default": [1.0] * plan.rounds}
+        return {name: Timing(tuple((each,) for each in times)) for name, times in made.items()}
+
+    monkeypatch.setattr(trials, "time_programs", time_programs)
+    monkeypatch.setattr(trials, "check_results", lambda contest: None)
+    default, candidate = (trials.CompiledProgram("cse", {}, digest) for digest in "dc")
+    measured = trials.measure_candidate(trials.Contest(candidate, default, default, {}, 1))
+    assert asked == [trials.SCREEN, trials.PLAN, trials.PLAN]
+    assert measured.is_better
+    assert measured.ratio == pytest.approx(0.9)
