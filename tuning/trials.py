@@ -35,8 +35,11 @@ SCREEN = MeasurementPlan(rounds=3, burst_seconds=0.02)
 SCREENED = 1.1
 """Ratio in the first measurement beyond which a candidate is dropped."""
 
-CONFIRMATION = MeasurementPlan(rounds=48, burst_seconds=0.05)
-"""The last measurement: the best candidate beside the default pipeline."""
+CONFIRMATION = MeasurementPlan(rounds=16, burst_seconds=0.05)
+"""The last measurements: the best candidate beside the default pipeline."""
+
+CONFIRMATIONS = 3
+"""Last measurements, each of models that are loaded anew: where their memory lies matters, too."""
 
 _LOADED_MODELS = 3
 """Compiled models that a worker keeps: the default, the best and the candidate."""
@@ -167,10 +170,13 @@ def measure_candidate(contest: Contest) -> Measurement:
 
 
 def confirm_candidate(contest: Contest) -> Measurement:
-    """Measure a candidate beside the default once more, for longer."""
+    """Measure a candidate beside the default once more, for longer and in other memory."""
     programs = {"candidate": contest.candidate, "default": contest.default}
-    timings = time_programs(programs, contest, CONFIRMATION)
-    ratios = round_ratios(timings["candidate"], timings["default"])
+    ratios: list[float] = []
+    for _ in range(CONFIRMATIONS):
+        close_models()
+        timings = time_programs(programs, contest, CONFIRMATION)
+        ratios += round_ratios(timings["candidate"], timings["default"])
     return Measurement(this_machine(contest.threads), median(ratios), is_faster(ratios, CONFIRMED))
 
 

@@ -1,4 +1,7 @@
-"""Searches on recorded times: every pipeline of five small models, measured on a Zen 3 core."""
+"""Searches on recorded times: every pipeline of five small models, measured on a Zen 3 core.
+
+The times have the noise of a machine with other work, as a search would meet it.
+"""
 
 import itertools
 import json

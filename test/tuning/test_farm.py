@@ -226,6 +226,22 @@ def test_a_farm_of_dask(two):
     assert result.trials
 
 
+def test_the_last_measurement_is_of_models_that_are_loaded_anew(monkeypatch):
+    events = []
+
+    def time_programs(programs, contest, plan):
+        events.append("measured")
+        made = {"candidate": 0.9, "default": 1.0}
+        return {name: Timing(((ratio,),) * plan.rounds) for name, ratio in made.items()}
+
+    monkeypatch.setattr(trials, "time_programs", time_programs)
+    monkeypatch.setattr(trials, "close_models", lambda: events.append("closed"))
+    default, candidate = (trials.CompiledProgram("cse", {}, digest) for digest in "dc")
+    measured = trials.confirm_candidate(trials.Contest(candidate, default, default, {}, 1))
+    assert events == ["closed", "measured"] * trials.CONFIRMATIONS
+    assert measured.is_better
+
+
 def test_a_candidate_that_may_owe_its_lead_to_chance_is_measured_again(monkeypatch):
     rounds = iter([[0.9] * 6 + [1.2] * 2, [0.9] * 8])
     asked = []
