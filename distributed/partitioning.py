@@ -12,9 +12,9 @@ from onnx import shape_inference
 from ..errors import UsageError
 from ..frontend.onnx.importing.loading import load_model
 from ..frontend.onnx.importing.node_order import in_order
+from ..frontend.onnx.node_work import GraphSizes
 from ..onnx_names import read_names
 from ..runtime.metadata import is_path
-from .node_costs import GraphSizes
 
 SLACK = 0.1
 """Share by which the slowest stage may be slower than necessary if fewer bytes cross then."""
