@@ -34,14 +34,15 @@ class RegionPartitioner(Partitioner):
 
     def __init__(self, placement: Placement):
         super().__init__(placement)
-        self.readers = [0] * len(self.nodes)
-        for names in self.reads:
-            for name in names:
-                if name in self.producer:
-                    self.readers[self.producer[name]] += 1
+        self.readers: list[set[int]] = [set() for _ in self.nodes]
+        """The nodes with a region that read a result of each node; -1 for the caller."""
+        for index in self.live():
+            if not self.is_shared(index):
+                for producer in self.producers(index):
+                    self.readers[producer].add(index)
         for name in self.results:
             if name in self.producer:
-                self.readers[self.producer[name]] += 1
+                self.readers[self.producer[name]].add(-1)
 
     def regions(self) -> list[ModelRegion]:
         """The regions of what is live."""
@@ -92,7 +93,22 @@ class RegionPartitioner(Partitioner):
         last = max(region_of[producer] for producer in producers)
         fused = [p for p in producers if region_of[p] == last]
         same_side = all(self.native[p] == self.native[index] for p in fused)
-        return last if same_side and any(self.readers[p] == 1 for p in fused) else None
+        return last if same_side and any(self._rejoins(p, index) for p in fused) else None
+
+    def _rejoins(self, producer: int, index: int) -> bool:
+        """True if all that reads `producer` joins its region by way of node `index`, as the product
+        ``x * sigmoid(x)`` does by way of the sigmoid."""
+        others = self.readers[producer] - {index}
+        reached = index
+        while others:
+            following = self.readers[reached]
+            if len(following) != 1:
+                return False
+            (reached,) = following
+            if reached < 0 or operator_of(self.nodes[reached]) not in _FUSED:
+                return False
+            others.discard(reached)
+        return True
 
     def producers(self, index: int) -> list[int]:
         """The nodes with a region whose results node `index` reads, also through shared nodes."""
