@@ -64,7 +64,8 @@ def measure_regions(
         notify(f"region {number + 1} of {len(regions)}")
         model = whole_part(placement, region.part)
         inputs = {name: values[name] for name in region.part.inputs}
-        times, results = _measure(structural_digest(model), model, inputs, backends, calibration)
+        digest = region_digest(model, inputs)
+        times, results = _measure(digest, model, inputs, backends, calibration)
         if not times.seconds:
             reasons = "; ".join(times.refusals.values())
             raise PlacementError(f"{describe_region(placement, region)} runs nowhere: {reasons}")
@@ -73,6 +74,16 @@ def measure_regions(
         for name in [name for name in values if last_use.get(name, -1) <= number]:
             del values[name]
     return found
+
+
+def region_digest(model: onnx.ModelProto, inputs: Mapping[str, Any]) -> str:
+    """The digest of a region on `inputs`, whose shapes count where the model leaves sizes open."""
+    digest = structural_digest(model)
+    tensors = [info.type.tensor_type for info in model.graph.input]
+    if all(dim.HasField("dim_value") for tensor in tensors for dim in tensor.shape.dim):
+        return digest
+    shapes = ",".join("x".join(map(str, np.shape(inputs[i.name]))) for i in model.graph.input)
+    return f"{digest} {shapes}"
 
 
 def _measure(

@@ -3,33 +3,31 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..compiler.driver import make_options, plan_parts
 from ..compiler.model_signature import value_specs
-from ..dialects import graph
+from ..errors import PlacementError, UsageError
 from ..frontend.onnx import PartitionPlan
-from ..frontend.onnx.partitioning.placement import Placement, ValueType
-from ..passes.infra.report import Report
+from ..frontend.onnx.partitioning.placement import Placement
 from ..runtime import CompiledModel, ProgressEvent, TensorSpec, ValueSpec
 from .backends import PartBackend, open_backends
 from .calibration import Calibration, read_calibration, write_calibration
 from .confirmation import PLACED, gains, measure_placed
-from .in_context import in_context
+from .in_context import TimesInContext, in_context
 from .links import measure_links
-from .measurement import RegionTimes, measure_regions
+from .measurement import RegionTimes, describe_region, measure_regions
+from .model_parts import plan_model
 from .placed_model import open_parts
 from .plan import PlacementPlan, make_placement_plan, read_device_of
+from .prediction import is_predicted_to_gain, predict_regions, with_calls
 from .region_graph import HOST, DeviceTable, Region, RegionGraph, RegionValue
+from .region_work import named_sizes, value_bytes, works_of
 from .regions import ModelRegion, RegionPartitioner
 from .solver import assign
 
 Feeds = Mapping[str, Any] | Callable[[Sequence[TensorSpec | ValueSpec]], Mapping[str, Any]]
-
-_TEXT_BYTES = 4096
-"""Assumed size of a value that is no tensor of numbers."""
 
 
 def place(
@@ -40,6 +38,7 @@ def place(
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
     calibration: str | os.PathLike[str] | None = None,
+    measure: bool = True,
     progress: Callable[[ProgressEvent], None] | None = None,
 ) -> PlacementPlan:
     """Choose a device for every node of an ONNX model so that a call takes the least time.
@@ -49,10 +48,12 @@ def place(
     array for each input or a function that makes them from the specs of the inputs, and compared.
     A placement in parts is measured as a whole, too, and dropped unless it gains. `dims` fixes the
     sizes of the model, `calibration` names a file in which the times are kept for other models and
-    calls.
+    calls. Without `measure` nothing runs: the times are predicted from the costs that
+    `gc-calibrate` wrote to that file, and no results are compared.
 
-    Raises `UsageError` for unknown devices, `PlacementError` for a region that none can run, and
-    `VerificationError` if two devices differ by more than rounding.
+    Raises `UsageError` for unknown devices or, without `measure`, for those that were not
+    calibrated, `PlacementError` for a region that none can run, and `VerificationError` if two
+    devices differ by more than rounding.
     """
     started = time.monotonic()
 
@@ -61,29 +62,92 @@ def place(
             progress(ProgressEvent(stage, time.monotonic() - started))
 
     path = None if calibration is None else Path(calibration)
+    if path is None and not measure:
+        raise UsageError("a placement by predicted times needs the file of gc-calibrate")
     backends = open_backends(devices, threads)
     known = read_calibration(path, threads)
-    parts = _partition(model, dims)
-    placement = parts.placement
-    if callable(feeds):
-        feeds = feeds(value_specs(parts.inputs()))
-    partitioner = RegionPartitioner(placement)
-    regions = partitioner.regions()
-    times = measure_regions(placement, regions, backends, feeds, known, notify)
-    notify("the whole model")
-    whole = _measure_whole(placement, partitioner, times, backends, feeds, known)
+    task = _Task.of(plan_model(model, dims), backends, feeds, known)
+    seconds = task.measured(notify) if measure else task.predicted()
     table = _table(backends, known, threads)
-    if path is not None:
+    if path is not None and measure:
         write_calibration(known, path)
-    region_graph = _region_graph(placement, regions, times, whole)
-    assignment = assign(region_graph, table)
-    plan = make_placement_plan(region_graph, assignment, table)
-    notify("the placed model")
-    measured = measure_placed(parts, plan, backends, feeds)
-    if measured and not gains(measured):
-        best = next(name for name in measured if name != PLACED)
-        plan = make_placement_plan(region_graph, [best] * len(regions), table)
+    region_graph = _region_graph(task.placement, task.regions, seconds, task.sizes)
+    plan = make_placement_plan(region_graph, assign(region_graph, table), table)
+    if not measure:
+        measured = {}
+        best = None if is_predicted_to_gain(plan) else min(plan.single, key=plan.single.__getitem__)
+    else:
+        notify("the placed model")
+        measured = measure_placed(task.parts, plan, backends, task.feeds)
+        loses = measured and not gains(measured)
+        best = next(name for name in measured if name != PLACED) if loses else None
+    if best is not None:
+        plan = make_placement_plan(region_graph, [best] * len(task.regions), table)
     return replace(plan, measured=measured)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A model to be placed: its regions, and the devices and values that they run with."""
+
+    parts: PartitionPlan
+    backends: Mapping[str, PartBackend]
+    feeds: Mapping[str, Any]
+    known: Calibration
+    partitioner: RegionPartitioner
+    regions: Sequence[ModelRegion]
+    sizes: Mapping[str, int]
+
+    @classmethod
+    def of(
+        cls,
+        parts: PartitionPlan,
+        backends: Mapping[str, PartBackend],
+        feeds: Feeds,
+        known: Calibration,
+    ) -> "_Task":
+        if callable(feeds):
+            feeds = feeds(value_specs(parts.inputs()))
+        partitioner = RegionPartitioner(parts.placement)
+        sizes = named_sizes(parts.placement, feeds)
+        return cls(parts, backends, feeds, known, partitioner, partitioner.regions(), sizes)
+
+    @property
+    def placement(self) -> Placement:
+        return self.parts.placement
+
+    def measured(self, notify: Callable[[str], None]) -> list[TimesInContext]:
+        """The times of the regions, measured alone and in the whole model."""
+        regions, backends = self.regions, self.backends
+        times = measure_regions(self.placement, regions, backends, self.feeds, self.known, notify)
+        notify("the whole model")
+        whole = self._measure_whole(times)
+        edges = [len(region.part.inputs) + len(region.part.outputs) for region in regions]
+        return in_context([each.seconds for each in times], edges, whole)
+
+    def predicted(self) -> list[TimesInContext]:
+        """The times of the regions by the costs of the calibration."""
+        works = works_of(self.placement, self.regions, self.sizes)
+        times = predict_regions(
+            self.partitioner, self.placement, self.regions, works, self.backends, self.known.costs
+        )
+        for region, each in zip(self.regions, times, strict=True):
+            if not each.seconds:
+                reasons = "; ".join(each.refusals.values())
+                what = describe_region(self.placement, region)
+                raise PlacementError(f"{what} runs nowhere: {reasons}")
+        return with_calls(times, self.known.costs)
+
+    def _measure_whole(self, times: Sequence[RegionTimes]) -> dict[str, float]:
+        """The seconds of the whole model on each device that runs all of its regions."""
+        able = {n: each for n, each in self.backends.items() if all(n in t.seconds for t in times)}
+        partitioner = self.partitioner
+        home = [index for index in partitioner.live() if not partitioner.is_shared(index)]
+        if not able or not home:
+            return {}
+        whole = partitioner.with_values([home])
+        (measured,) = measure_regions(self.placement, whole, able, self.feeds, self.known)
+        return measured.seconds
 
 
 def open_placed(
@@ -102,12 +166,7 @@ def open_placed(
     """
     device_of = plan.device_of if isinstance(plan, PlacementPlan) else read_device_of(Path(plan))
     backends = open_backends(sorted(set(device_of.values())), threads)
-    return open_parts(_partition(model, dims), device_of, backends)
-
-
-def _partition(model: Any, dims: Mapping[str, int] | None) -> PartitionPlan:
-    """The nodes of `model`, and the types of its values."""
-    return plan_parts(model, make_options("cpu", dims=dims), Report())
+    return open_parts(plan_model(model, dims), device_of, backends)
 
 
 def _table(
@@ -133,28 +192,11 @@ def _between(backends: Mapping[str, PartBackend], known: Calibration) -> dict[tu
     return links
 
 
-def _measure_whole(
-    placement: Placement,
-    partitioner: RegionPartitioner,
-    times: Sequence[RegionTimes],
-    backends: Mapping[str, PartBackend],
-    feeds: Mapping[str, Any],
-    known: Calibration,
-) -> dict[str, float]:
-    """The seconds of the whole model on each device that runs all of its regions."""
-    able = {name: each for name, each in backends.items() if all(name in t.seconds for t in times)}
-    home = [index for index in partitioner.live() if not partitioner.is_shared(index)]
-    if not able or not home:
-        return {}
-    (measured,) = measure_regions(placement, partitioner.with_values([home]), able, feeds, known)
-    return measured.seconds
-
-
 def _region_graph(
     placement: Placement,
     regions: Sequence[ModelRegion],
-    times: Sequence[RegionTimes],
-    whole: Mapping[str, float],
+    seconds: Sequence[TimesInContext],
+    sizes: Mapping[str, int],
 ) -> RegionGraph:
     nodes = placement.model.graph.node
     producer = {n: r for r, each in enumerate(regions) for i in each.home for n in nodes[i].output}
@@ -166,15 +208,13 @@ def _region_graph(
     values = [
         RegionValue(
             name,
-            value_bytes(placement.types.get(name)),
+            value_bytes(placement.types.get(name), sizes),
             producer.get(name),
             tuple(consumers.get(name, ())),
             name in outputs,
         )
         for name in dict.fromkeys([*consumers, *(o for o in outputs if o in producer)])
     ]
-    edges = [len(region.part.inputs) + len(region.part.outputs) for region in regions]
-    seconds = in_context([each.seconds for each in times], edges, whole)
     described = [
         Region(
             str(number),
@@ -185,8 +225,3 @@ def _region_graph(
         for number, (region, each) in enumerate(zip(regions, seconds, strict=True))
     ]
     return RegionGraph(described, values)
-
-
-def value_bytes(type_: ValueType) -> int:
-    """The size of a value of `type_` in memory, with unknown sizes taken as 1."""
-    return graph.known_bytes(type_) if isinstance(type_, graph.TensorType) else _TEXT_BYTES

@@ -41,6 +41,7 @@ def _run(flags: argparse.Namespace) -> int:
             dims=dims,
             threads=flags.threads,
             calibration=flags.calibration,
+            measure=not flags.predict,
             progress=line.show,
         )
     if flags.output is not None:
@@ -75,6 +76,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="keep measured times in FILE, for other models and later calls",
+    )
+    parser.add_argument(
+        "--predict",
+        action="store_true",
+        help="run nothing: predict times from what gc-calibrate measured (--calibration)",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write the placement to FILE"

@@ -17,10 +17,8 @@ from graphc.errors import (
 )
 from graphc.frontend.onnx.structural_digest import structural_digest
 from graphc.placement import backends as backends_module
-from graphc.placement.calibration import Calibration, read_calibration
+from graphc.placement.calibration import read_calibration
 from graphc.placement.measurement import agree
-from graphc.placement.region_graph import Link
-from graphc.profiling.machine import this_machine
 from graphc.tools import gc_place
 
 pytest.importorskip("scipy")
@@ -211,18 +209,6 @@ def test_times_are_kept_for_regions_alike(residual, tmp_path, monkeypatch):
     path.write_text(kept.to_json())
     plan = placement.place(residual, DEVICES, {"x": X}, calibration=path)
     assert set(plan.device_of.values()) == {"onnxruntime"}
-
-
-def test_a_calibration_of_another_machine_is_not_used(tmp_path):
-    path = tmp_path / "machine.json"
-    forged = Calibration({**this_machine(), "cpu": "z80"}, {"digest": {"cpu": 1.0}})
-    path.write_text(forged.to_json())
-    assert read_calibration(path).regions == {}
-
-
-def test_a_calibration_file_is_read_back():
-    kept = Calibration({"cpu": "z80"}, {"a": {"cpu": 1.0}}, {("host", "gpu"): Link(1e-5, 1e-9)})
-    assert Calibration.from_json(kept.to_json(), "text") == kept
 
 
 def test_an_output_may_be_a_constant(residual):
