@@ -1,12 +1,14 @@
 """A placement: the device of every node, with the reasons in seconds."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import OutputError, UsageError
-from .region_graph import DeviceTable, RegionGraph
+from .explanation import explain, summarize
+from .region_graph import DeviceTable, RegionGraph, RegionValue
 
 FORMAT = 1
 
@@ -25,6 +27,21 @@ class PlacedRegion:
 
 
 @dataclass(frozen=True)
+class PlacedValue:
+    """A value that regions give to regions or the caller, by their indices; None for the caller.
+
+    `crossings` has the predicted seconds of its way to each device that it is moved to.
+    """
+
+    name: str
+    bytes: int
+    producer: int | None
+    consumers: tuple[int, ...]
+    is_output: bool = False
+    crossings: Mapping[str, float] = field(default_factory=dict[str, float])
+
+
+@dataclass(frozen=True)
 class PlacementPlan:
     """The devices of all nodes of a model, and the predicted seconds of a call.
 
@@ -38,6 +55,7 @@ class PlacementPlan:
     seconds: float | None = None
     single: Mapping[str, float] = field(default_factory=dict[str, float])
     measured: Mapping[str, float] = field(default_factory=dict[str, float])
+    values: tuple[PlacedValue, ...] = ()
 
     @property
     def device_of(self) -> dict[str, str]:
@@ -45,12 +63,33 @@ class PlacementPlan:
         return {node: region.device for region in self.regions for node in region.nodes}
 
     def to_json(self) -> str:
-        """The text of a placement file, in which the device of any node may be edited."""
+        """The text of a placement file, in which the device of any node may be edited. Its `why`
+        is for readers, and for the page of gc-view."""
         content = {"format": FORMAT, "devices": list(self.devices), "nodes": self.device_of}
-        return json.dumps(content, indent=1)
+        return json.dumps({**content, "why": self.reasons()}, indent=1)
+
+    def reasons(self) -> dict[str, Any]:
+        """The predicted and measured times as plain values, ready for JSON."""
+        regions = [
+            {
+                "nodes": list(region.nodes),
+                "device": region.device,
+                "seconds": dict(region.seconds),
+                "moving": {name: total - (self.seconds or 0.0)
+                           for name, total in region.total_if_moved.items()},
+            }
+            for region in self.regions
+        ]  # fmt: skip
+        values = [asdict(value) for value in self.values]
+        totals = {"seconds": self.seconds, "single": dict(self.single)}
+        return {**totals, "measured": dict(self.measured), "regions": regions, "values": values}
+
+    def explanation(self) -> str:
+        """The reasons in full: each region with the cost of moving it, and every transfer."""
+        return "\n".join(explain(self.reasons(), self.devices))
 
     def __str__(self) -> str:
-        return "\n".join(_explain(self))
+        return "\n".join(summarize(self.reasons()))
 
 
 def make_placement_plan(
@@ -75,7 +114,23 @@ def make_placement_plan(
         for name in table.devices
         if all(name in region.seconds for region in graph.regions)
     }
-    return PlacementPlan(table.devices, tuple(placed), graph.seconds(assignment, table), single)
+    values = tuple(_placed_value(graph, value, assignment, table) for value in graph.values)
+    seconds = graph.seconds(assignment, table)
+    return PlacementPlan(table.devices, tuple(placed), seconds, single, values=values)
+
+
+def _placed_value(
+    graph: RegionGraph, value: RegionValue, assignment: Sequence[str], table: DeviceTable
+) -> PlacedValue:
+    source = graph.source(value, assignment)
+    ways = {
+        destination: graph.crossing_seconds(value, source, destination, table)
+        for destination in sorted(graph.destinations(value, assignment))
+    }
+    crossings = {destination: seconds for destination, seconds in ways.items() if seconds}
+    return PlacedValue(
+        value.name, value.bytes, value.producer, value.consumers, value.is_output, crossings
+    )
 
 
 def read_device_of(path: Path) -> dict[str, str]:
@@ -95,25 +150,3 @@ def write_plan(plan: PlacementPlan, path: Path) -> None:
         path.write_text(plan.to_json() + "\n")
     except OSError as error:
         raise OutputError(f"cannot write '{path}': {error.strerror}") from error
-
-
-def _explain(plan: PlacementPlan) -> Iterable[str]:
-    yield f"predicted: {_milliseconds(plan.seconds)} a call"
-    for name, seconds in plan.single.items():
-        yield f"  all on {name}: {_milliseconds(seconds)}"
-    for name, seconds in plan.measured.items():
-        yield f"measured: {name} {_milliseconds(seconds)}"
-    width = max((len(region.device) for region in plan.regions), default=0)
-    for region in plan.regions:
-        nodes = ", ".join(region.nodes[:3])
-        nodes += f" and {len(region.nodes) - 3} more" if len(region.nodes) > 3 else ""
-        times = ", ".join(f"{n} {_milliseconds(s)}" for n, s in region.seconds.items())
-        moved = ", ".join(
-            f"on {name} {_milliseconds(total - (plan.seconds or 0), sign=True)}"
-            for name, total in region.total_if_moved.items()
-        )
-        yield f"{region.device.ljust(width)}  {nodes}: {times}" + (f"; {moved}" if moved else "")
-
-
-def _milliseconds(seconds: float | None, *, sign: bool = False) -> str:
-    return "unknown" if seconds is None else f"{seconds * 1e3:{'+' if sign else ''}.3f} ms"

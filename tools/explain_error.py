@@ -30,22 +30,32 @@ def meaning(kind: type[errors.GraphcError]) -> str:
     return (inspect.getdoc(kind) or "").split("\n\n")[0]
 
 
-def add_explain_option(parser: argparse.ArgumentParser) -> None:
-    """Add ``--explain CODE``, which explains an error and exits."""
+def add_explain_option(parser: argparse.ArgumentParser, result: str = "") -> None:
+    """Add ``--explain CODE``, which explains an error and exits.
+
+    A tool that explains its `result`, too, does so for ``--explain`` without a code.
+    """
+    text = "say what an error with this code means, and what helps, and stop"
     parser.add_argument(
         "--explain",
         action=_Explain,
         metavar="CODE",
-        help="say what an error with this code means, and what helps, and stop",
+        nargs="?" if result else None,
+        default=False,
+        help=f"explain {result}; with a code, {text}" if result else text,
     )
 
 
 class _Explain(argparse.Action):
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        if values is None:
+            namespace.explain = True
+            return
         try:
             print(explanation(values))
         except errors.UsageError as error:
-            parser.error(str(error))
+            hint = "; --explain without a code goes to the end" if self.nargs == "?" else ""
+            parser.error(f"{error}{hint}")
         parser.exit()
 
 

@@ -1,10 +1,13 @@
 """gc-place: choose a device for every node of a model, by measured cost."""
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ..errors import UsageError
+from ..runtime.files.output_file import write_atomically
 from .cli import OK, exit_with, run_tool
 from .cli_options import parse_dims
 from .explain_error import add_explain_option
@@ -14,10 +17,11 @@ from .progress import ProgressLine
 EPILOG = """\
 examples:
   gc-place model.onnx --devices cpu,onnxruntime
+  gc-place model.onnx --explain --html placement.html
   gc-place model.onnx --devices vulkan,cpu --dim batch=8 --calibration machine.json -o place.json
 Prints the predicted and measured time of a call, and a line for each region: its device, its time
-on every device, and what moving it alone would cost. The placement file may be edited; see
-docs/placement.md for how a model runs by it.
+on every device, and what moving it alone would cost; --explain draws it and gives the reasons in
+full. The placement file may be edited; see docs/placement.md for how a model runs by it.
 """
 
 
@@ -46,8 +50,18 @@ def _run(flags: argparse.Namespace) -> int:
         )
     if flags.output is not None:
         write_plan(plan, flags.output)
-    print(plan)
+    if flags.html is not None:
+        write_atomically(flags.html, memoryview(_page(flags, dims, plan).encode()))
+    print(plan.explanation() if flags.explain else plan)
     return OK
+
+
+def _page(flags: argparse.Namespace, dims: dict[str, int], plan: Any) -> str:
+    """The page of gc-view with the placement."""
+    from ..compiler.explain import explain
+
+    report = explain(flags.model, dims=dims)
+    return report.html(placement=json.loads(plan.to_json()))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -57,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_explain_option(parser)
+    add_explain_option(parser, "the placement: why each region is where it is")
     parser.add_argument("model", help="an .onnx model")
     parser.add_argument(
         "--devices",
@@ -84,6 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write the placement to FILE"
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="draw it as a page, as gc-view --placement does"
     )
     return parser
 

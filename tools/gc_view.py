@@ -17,6 +17,7 @@ examples:
   gc-view model.onnx
   gc-view model.onnx -o report.html --assume batch=8 --assume seq=128
   gc-profile model.onnx --json profile.json && gc-view model.onnx --profile profile.json
+  gc-place model.onnx -o place.json && gc-view model.onnx --placement place.json
 The page is one file that loads nothing. Keys: / searches, [ and ] step through the passes.
 """
 
@@ -27,7 +28,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(flags: argparse.Namespace) -> int:
-    profile = None if flags.profile is None else _read_profile(flags.profile)
+    profile = None if flags.profile is None else _read_json(flags.profile)
+    placement = None if flags.placement is None else _read_json(flags.placement)
     sizes = parse_dims(flags.assume, "--assume")
     arguments = graph_arguments(flags)
     target = take_target(arguments, "shown")
@@ -38,13 +40,13 @@ def _run(flags: argparse.Namespace) -> int:
     from ..compiler.explain import explain
 
     report = explain(flags.model, target, **arguments)
-    page = report.html(profile=profile, sizes=sizes)
+    page = report.html(profile=profile, sizes=sizes, placement=placement)
     write_atomically(output, memoryview(page.encode()))
     print(f"wrote {output}")
     return OK
 
 
-def _read_profile(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_bytes())
     except (ValueError, UnicodeDecodeError) as error:
@@ -65,6 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--profile", type=Path, metavar="FILE", help="what gc-profile --json wrote for this model"
+    )
+    parser.add_argument(
+        "--placement", type=Path, metavar="FILE", help="what gc-place -o wrote for this model"
     )
     parser.add_argument(
         "--assume",

@@ -38,6 +38,12 @@ function showLegend() {
         !graph().nodes.some((node) => groupOf(node.family) === "other" && !node.inner);
       if (groups.has(name) && !unused) key(`var(--${name})`, GROUP_TITLES[name], name === "border");
     }
+  } else if (state.colors === "device") {
+    const inside = graph().nodes.filter((node) => GROUP_OF[node.family] !== "border");
+    const used = new Set(inside.map(deviceOf));
+    for (const device of model.placement.devices)
+      if (used.has(device)) key(`var(--${deviceColor(device)})`, device);
+    if (used.has(null)) key("color-mix(in srgb, var(--edge) 20%, var(--panel))", "placed nowhere");
   } else if (state.colors === "changes") {
     const before = state.stage ? program().stages[state.stage - 1].name : "";
     if (before)

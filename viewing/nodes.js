@@ -4,6 +4,10 @@
 function paint(node, number) {
   if (state.colors === "time") return [colors.heat, Math.sqrt(nodeShare(node) / scaleOf("time"))];
   if (state.colors === "memory") return [colors.heat, nodeBytes(number) / scaleOf("memory")];
+  if (state.colors === "device") {
+    const device = deviceOf(node);
+    return device === null ? [colors.edge, 0.08] : [colors[deviceColor(device)], 0.45];
+  }
   if (state.colors === "accuracy") return [colors.heat, noiseOf(nodeLayer(node))];
   if (state.colors === "changes") {
     if (goneNodes().has(number)) return [colors.gone, 0.75];
@@ -118,7 +122,7 @@ function drawText(node, number) {
   const badge = badgeOf(node, number);
   context.textBaseline = "alphabetic";
   (node.inner || [[node.op]]).forEach(([op], row) => {
-    write(op, `600 12.5px ${FONT}`, colors.text, row || !badge ? room : room - 48);
+    write(op, `600 12.5px ${FONT}`, colors.text, row || !badge ? room : room - Math.max(48, 7 * badge.length));
   });
   if (node.label) write(node.label, `11.5px ${FONT}`, colors.muted);
   if (node.outs)
@@ -141,6 +145,8 @@ function badgeOf(node, number) {
   if (state.colors === "memory" && nodeStep(number) >= 0)
     return bytesText(nodeBytes(number)).replace("iB", "");
   if (state.colors === "accuracy" && nodeLayer(node)) return decibels(nodeLayer(node).sqnr);
+  if (state.colors === "device" && regionsBegunBy(node).length)
+    return milliseconds(regionsBegunBy(node).reduce((sum, each) => sum + predictedOf(each), 0));
   return "";
 }
 

@@ -16,10 +16,15 @@ const COLORS = {
   time: "time",
   memory: "memory",
   accuracy: "accuracy",
+  device: "device",
 };
 
 // What the page must have been made with, for colours that not every page has.
-const NEEDED = { time: ["profile", "--profile"], accuracy: ["accuracy", "gc-quantize"] };
+const NEEDED = {
+  time: ["profile", "--profile"],
+  accuracy: ["accuracy", "gc-quantize"],
+  device: ["placement", "--placement"],
+};
 
 const STEP = 90,
   CLICK = 4;
@@ -195,6 +200,7 @@ const lacks = (name) => name in NEEDED && !model[NEEDED[name][0]];
 
 async function main() {
   model = await unpack($("data").textContent);
+  nameDevices();
   readColors();
   $("tabs").append(
     ...Object.entries(TABS)
@@ -229,7 +235,7 @@ async function main() {
   listen();
   showTab("graph");
   chooseProgram(0);
-  chooseColors("kind");
+  chooseColors(model.placement ? "device" : "kind");
   showRewrites();
   showPasses();
   showPlacement();

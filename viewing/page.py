@@ -11,6 +11,7 @@ from typing import Any
 from ..errors import InvalidDimError
 from ..passes.infra.report import Report
 from .parts import parts_program
+from .placement import check_placement, placement_program
 from .stage import make_stage
 from .timing import check_profile
 
@@ -25,6 +26,7 @@ SCRIPTS = (
     "panels.js",
     "tables.js",
     "accuracy.js",
+    "placement.js",
     "memory.js",
     "stages.js",
     "search.js",
@@ -37,11 +39,16 @@ def make_page(
     profile: Mapping[str, Any] | None,
     sizes: Mapping[str, int],
     accuracy: Mapping[str, Any] | None = None,
+    placement: Mapping[str, Any] | None = None,
 ) -> str:
     """The page as self-contained HTML."""
     if profile is not None:
         profile = check_profile(profile)
-    data = page_data(report, profile, sizes) | {"accuracy": accuracy}
+    data = page_data(report, profile, sizes) | {"accuracy": accuracy, "placement": None}
+    if placement is not None:
+        data["placement"] = checked = check_placement(placement)
+        if checked["regions"]:
+            data["programs"].append(placement_program(checked))
     packed = base64.b64encode(gzip.compress(json.dumps(data).encode(), 6, mtime=0)).decode()
     folder = resources.files(__name__.rpartition(".")[0])
 

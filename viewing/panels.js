@@ -24,6 +24,7 @@ function describe(number) {
       "time",
       `${percent(nodeShare(node))} · ${milliseconds(seconds)} in ${rows.length} kernels`,
     ]);
+  facts.push(...placementFacts(node));
   const layer = nodeLayer(node);
   if (layer) facts.push(["accuracy", layerText(layer)]);
   if (step >= 0) {

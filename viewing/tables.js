@@ -130,6 +130,10 @@ function showPlacement() {
   const parts = model.report.parts,
     panel = $("placement");
   panel.replaceChildren(make("h2", {}, "Where the nodes run"));
+  if (model.placement) {
+    panel.append(...placementTables());
+    return;
+  }
   if (!parts.length) {
     panel.append(
       make("p", { class: "note" }, "All of the model is compiled; nothing runs on the host."),

@@ -1,6 +1,9 @@
 """Models placed on graphc's CPU target, ONNX Runtime and the host."""
 
+import base64
+import gzip
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +22,9 @@ from graphc.frontend.onnx.structural_digest import structural_digest
 from graphc.placement import backends as backends_module
 from graphc.placement.calibration import read_calibration
 from graphc.placement.measurement import agree
-from graphc.tools import gc_place
+from graphc.placement.plan import make_placement_plan
+from graphc.placement.region_graph import DeviceTable, Link, Region, RegionGraph, RegionValue
+from graphc.tools import gc_place, gc_view
 
 pytest.importorskip("scipy")
 DEVICES = ("cpu", "onnxruntime")
@@ -247,3 +252,52 @@ def test_the_tool_writes_a_placement_file(residual, tmp_path, capsys):
     assert placement.open_placed(residual, out).run(None, {"x": X})
     assert gc_place.main([str(tmp_path / "m.onnx"), "--devices", "cpu,cpu"]) == 2
     assert "different ones" in capsys.readouterr().err
+
+
+def test_a_placement_is_explained_and_drawn(residual, tmp_path, capsys):
+    onnx.save(residual, tmp_path / "m.onnx")
+    out, page = tmp_path / "place.json", tmp_path / "page.html"
+    flags = [str(tmp_path / "m.onnx"), "-o", str(out), "--html", str(page), "--explain"]
+    assert gc_place.main(flags) == 0
+    printed = capsys.readouterr().out
+    assert "region 1 on " in printed
+    assert re.search(r"moving it to \w+ costs [+-]\d+\.\d+ ms a call: .* for its values", printed)
+    why = json.loads(out.read_text())["why"]
+    assert why["regions"][0]["nodes"] == ["first", "relu"]
+    assert {value["name"] for value in why["values"]} == {"x", "r0", "sum", "y"}
+    assert len(_data_of(page)["placement"]["regions"]) == 3
+    shown = tmp_path / "view.html"
+    assert gc_view.main([flags[0], "--placement", str(out), "-o", str(shown)]) == 0
+    assert _data_of(shown) == _data_of(page)
+    with pytest.raises(SystemExit):
+        gc_place.main(["--explain", "GC001x", flags[0]])
+    assert "--explain without a code goes to the end" in capsys.readouterr().err
+
+
+def _data_of(page):
+    """The data of a page of gc-view, without the times of passes."""
+    packed = re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)[1]
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return {name: data[name] for name in ("placement", "programs")}
+
+
+def test_costs_of_moving_are_those_of_a_placement_with_the_region_there():
+    seconds = ({"cpu": 1e-3, "gpu": 1e-4}, {"cpu": 1e-4, "gpu": 1e-3})
+    regions = [Region(str(n), (f"n{n}",), each) for n, each in enumerate(seconds)]
+    values = [
+        RegionValue("x", 1000, None, (0,)),
+        RegionValue("a", 1000, 0, (1,)),
+        RegionValue("y", 1000, 1, (), is_output=True),
+    ]
+    link = Link(1e-4, 0.0)
+    pairs = [("host", "gpu"), ("gpu", "host"), ("cpu", "gpu"), ("gpu", "cpu")]
+    table = DeviceTable(("cpu", "gpu"), dict.fromkeys(pairs, link))
+    plan = make_placement_plan(RegionGraph(regions, values), ["gpu", "cpu"], table)
+    assert plan.seconds == pytest.approx(4e-4)
+    moving = [region["moving"] for region in plan.reasons()["regions"]]
+    assert moving == [{"cpu": pytest.approx(7e-4)}, {"gpu": pytest.approx(9e-4)}]
+    assert [dict(value.crossings) for value in plan.values] == [{"gpu": 1e-4}, {"cpu": 1e-4}, {}]
+    text = plan.explanation()
+    assert "takes 'a', 1000 bytes, in 0.100 ms" in text
+    assert "gives 'a' to cpu, 1000 bytes, in 0.100 ms" in text
+    assert "moving it to gpu costs +0.900 ms a call: +0.900 ms for itself" in text

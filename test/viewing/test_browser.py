@@ -223,3 +223,53 @@ def test_pages_without_accuracy_do_not_offer_it(page):
     seen = page(graphc.explain(dense()))
     assert seen.evaluate("document.querySelector('[data-tab=accuracy]')") is None
     assert seen.evaluate("document.querySelector('[data-colors=accuracy]').disabled") is True
+
+
+def placement_of_attention():
+    """A placement file for `attention_like`, with its scores on another device."""
+    names = [["/layer.0/attn/scores", "/layer.0/attn/act"], ["/layer.0/attn/values"],
+             ["/layer.0/add"]]  # fmt: skip
+    devices = ["gpu", "cpu", "cpu"]
+    regions = [
+        {"nodes": each, "device": device, "seconds": {"cpu": 0.002, "gpu": 0.001},
+         "moving": {"cpu" if device == "gpu" else "gpu": 0.0005}}
+        for each, device in zip(names, devices, strict=True)
+    ]  # fmt: skip
+    values = [
+        {"name": "x", "bytes": 1024, "producer": None, "consumers": [0, 1, 2], "is_output": False,
+         "crossings": {"gpu": 0.00025}},
+        {"name": "b", "bytes": 1024, "producer": 0, "consumers": [1], "is_output": False,
+         "crossings": {"cpu": 0.00025}},
+        {"name": "c", "bytes": 1024, "producer": 1, "consumers": [2], "is_output": False,
+         "crossings": {}},
+        {"name": "y", "bytes": 1024, "producer": 2, "consumers": [], "is_output": True,
+         "crossings": {}},
+    ]  # fmt: skip
+    nodes = {name: d for each, d in zip(names, devices, strict=True) for name in each}
+    why = {"seconds": 0.0055, "single": {"cpu": 0.006}, "measured": {}, "regions": regions,
+           "values": values}  # fmt: skip
+    return {"format": 1, "devices": ["cpu", "gpu"], "nodes": nodes, "why": why}
+
+
+def test_devices_are_colours_and_moving_has_a_cost(page):
+    seen = page(graphc.explain(attention_like()), placement=placement_of_attention())
+    assert seen.evaluate("state.colors") == "device"
+    assert seen.evaluate("$('legend').innerText").split() == ["cpu", "gpu"]
+    first = "graph().nodes[nodeNamed(['/layer.0/attn/scores'])]"
+    last = "graph().nodes[nodeNamed(['/layer.0/attn/values'])]"
+    painted = [seen.evaluate(f"paint({node}, 0)[0]") for node in (first, last)]
+    assert painted == [seen.evaluate(f"colors.device{number}") for number in (1, 0)]
+    assert seen.evaluate(f"badgeOf({first}, 0)") == "1.000 ms"
+    seen.click(*place_of(seen, "/layer.0/attn/scores"))
+    details = seen.evaluate("$('details').innerText")
+    for text in ("gpu", "cpu 2.000 ms, gpu 1.000 ms", "cpu +0.500 ms"):
+        assert text in details
+    seen.evaluate("document.querySelector('[data-tab=placement]').click()")
+    table = seen.evaluate("$('placement').innerText")
+    for text in ("cost of moving it", "5.500 ms", "6.000 ms", "Values that cross devices"):
+        assert text in table
+    assert seen.evaluate("$('placement').querySelectorAll('tbody tr').length") == 3 + 2
+    seen.evaluate("chooseProgram(model.programs.length - 1)")
+    assert seen.evaluate("graph().nodes.map((node) => node.op)") == [
+        "input", "gpu", "cpu", "cpu", "output",
+    ]  # fmt: skip

@@ -98,6 +98,31 @@ def test_what_is_no_profile_is_refused(report, profile):
         report.html(profile=profile)
 
 
+@pytest.mark.parametrize(
+    "placement",
+    [
+        [],
+        {},
+        {"nodes": ["a"]},
+        {"nodes": {"a": "cpu"}, "why": {"regions": [{"nodes": ["a"]}]}},
+        {"nodes": {"a": "cpu"}, "why": {"values": [{"name": "v", "bytes": 1, "producer": 3,
+         "consumers": [], "is_output": True, "crossings": {}}]}},
+    ],
+)  # fmt: skip
+def test_what_is_no_placement_is_refused(report, placement):
+    with pytest.raises(UsageError, match="gc-place -o writes such a file"):
+        report.html(placement=placement)
+
+
+def test_an_edited_device_counts_and_reasons_are_optional(report):
+    nodes = {"fc": "npu"}
+    assert data_of(report.html(placement={"nodes": nodes}))["placement"]["devices"] == ["npu"]
+    region = {"nodes": ["fc"], "device": "cpu", "seconds": {"cpu": 1.0}, "moving": {}}
+    shown = data_of(report.html(placement={"nodes": nodes, "why": {"regions": [region]}}))
+    assert shown["placement"]["regions"][0]["device"] == "npu"
+    assert shown["programs"][-1]["stages"][0]["graphs"][0]["nodes"][0]["op"] == "npu"
+
+
 def test_names_are_no_markup():
     """Names of nodes and models come from elsewhere: none of them gets into the page as HTML."""
     evil = "</script><script>alert(1)</script>"
