@@ -19,12 +19,16 @@ from .cost_model import DeviceCosts, Features, Sample, features
 from .links import measure_links
 from .model_parts import plan_model
 from .reference_speed import ReferenceSpeed
-from .region_graph import HOST
-from .region_work import works_of
+from .region_graph import HOST, Link
+from .region_work import value_bytes, works_of
 from .regions import RegionPartitioner
 
 Progress = Callable[[str, int, int], None]
+Transferred = tuple[Sequence[int], Sequence[int]]
+"""Bytes of each input and of each output."""
 
+CALL_BYTES = 32
+"""Size of the input and of the output of the model whose call is measured."""
 REFERENCE_DEVICE = "cpu"
 """Device of the matmul that times are related to."""
 
@@ -37,35 +41,63 @@ def calibrate(
 ) -> Calibration:
     """Measure `devices`: the time of a call, of each class of operators, and of transfers.
 
-    Models that a device refuses are left out for it. `models` replaces those that are measured. All
+    Models that a device refuses are left out for it. Transfers are no part of the times of
+    operators. `models` replaces those that are measured. All
     times are those of the machine at its best moment of the calibration: they are measured in turns
     with a matmul, and multiplied by the least time of that. Raises `UsageError` for unknown devices
     and `DeviceError` for those that are not here.
     """
     backends = open_backends(devices, threads)
+    found = Calibration(this_machine(threads))
+    for name, backend in backends.items():
+        if backend.memory != HOST:
+            found.links |= measure_links(name, threads)
     near_bytes = near_cache_bytes(threads)
     total = COUNT if models is None else len(models)
-    ratios: dict[str, list[tuple[float, Features]]] = {name: [] for name in backends}
+    ratios: dict[str, list[tuple[float, Features, Transferred]]] = {name: [] for name in backends}
     (reference_backend,) = open_backends([REFERENCE_DEVICE], threads).values()
     with ReferenceSpeed(reference_backend) as reference:
         calls = _measure(_call_model(), backends, reference)
         for number, model in enumerate(calibration_models() if models is None else models):
             progress("operators", number, total)
-            described = model_features(model, near_bytes)
+            described = model_features(model, near_bytes), _transferred(model)
             for name, ratio in _measure(model, backends, reference).items():
-                ratios[name].append((ratio, described))
+                ratios[name].append((ratio, *described))
         unit = reference.best
-    found = Calibration(this_machine(threads), reference_seconds=unit)
-    for name, pairs in ratios.items():
-        call = calls[name]
-        samples = [Sample(max(ratio - call, 0.0) * unit, terms) for ratio, terms in pairs]
-        found.costs[name] = DeviceCosts(call * unit, near_bytes, samples=samples)
+    for name, measured in ratios.items():
+        moved = [
+            moved_seconds(found.links, backends[name].memory, *each) for _, _, each in measured
+        ]
+        here = moved_seconds(found.links, backends[name].memory, (CALL_BYTES,), (CALL_BYTES,))
+        call = max(calls[name] * unit - here, 0.0)
+        samples = [
+            Sample(max(ratio * unit - transfers - call, 0.0), terms)
+            for (ratio, terms, _), transfers in zip(measured, moved, strict=True)
+        ]
+        found.costs[name] = DeviceCosts(call, near_bytes, samples=samples)
         found.costs[name].refit()
-    for name, backend in backends.items():
-        if backend.memory != HOST:
-            progress(f"transfers of {name}", total, total)
-            found.links |= measure_links(name, threads)
+    found.reference_seconds = unit
     return found
+
+
+def moved_seconds(
+    links: Mapping[tuple[str, str], Link],
+    memory: str,
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+) -> float:
+    """Seconds to bring values of these sizes to a device's memory, and others back to the host."""
+    if memory == HOST:
+        return 0.0
+    there, back = links[HOST, memory], links[memory, HOST]
+    return sum(map(there.seconds, inputs)) + sum(map(back.seconds, outputs))
+
+
+def _transferred(model: onnx.ModelProto) -> Transferred:
+    """The sizes of the inputs and outputs of a model of fixed sizes."""
+    types = plan_model(model).placement.types
+    inputs = [value_bytes(types.get(each.name), {}) for each in model.graph.input]
+    return inputs, [value_bytes(types.get(each.name), {}) for each in model.graph.output]
 
 
 def near_cache_bytes(threads: int | None = None) -> int:
@@ -99,6 +131,7 @@ def _measure(
 
 def _call_model() -> onnx.ModelProto:
     """A model that takes next to no time beside its call."""
-    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy")
+    shape = [CALL_BYTES // 4]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "xy")
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "call", [x], [y])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)

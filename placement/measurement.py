@@ -99,7 +99,9 @@ def _measure(
     opened: dict[str, Runnable] = {}
     results: dict[str, dict[str, Any]] = {}
     try:
-        for name in wanted or list(known)[:1]:
+        for name in (*wanted, *(name for name in known if name in backends)):
+            if name in known and results:  # its time is known, and others gave the values
+                break
             try:
                 opened[name] = backends[name].open(model)
             except PlacementError as error:
@@ -107,8 +109,8 @@ def _measure(
                 continue
             results[name] = opened[name].run(inputs)
             _require_agreement(model, results, name)
-        if wanted:
-            calls = {name: partial(each.run, inputs) for name, each in opened.items()}
+        calls = {n: partial(each.run, inputs) for n, each in opened.items() if n in wanted}
+        if calls:
             known |= seconds_in_turns(calls, PLAN)
     finally:
         for each in opened.values():

@@ -67,8 +67,8 @@ def place(
     backends = open_backends(devices, threads)
     known = read_calibration(path, threads)
     task = _Task.of(plan_model(model, dims), backends, feeds, known)
-    seconds = task.measured(notify) if measure else task.predicted()
     table = _table(backends, known, threads)
+    seconds = task.measured(table, notify) if measure else task.predicted()
     if path is not None and measure:
         write_calibration(known, path)
     region_graph = _region_graph(task.placement, task.regions, seconds, task.sizes)
@@ -116,14 +116,38 @@ class _Task:
     def placement(self) -> Placement:
         return self.parts.placement
 
-    def measured(self, notify: Callable[[str], None]) -> list[TimesInContext]:
-        """The times of the regions, measured alone and in the whole model."""
+    def measured(self, table: DeviceTable, notify: Callable[[str], None]) -> list[TimesInContext]:
+        """The times of the regions, measured alone and in the whole model, without transfers."""
         regions, backends = self.regions, self.backends
         times = measure_regions(self.placement, regions, backends, self.feeds, self.known, notify)
         notify("the whole model")
-        whole = self._measure_whole(times)
+        whole = self._measure_whole(times, table)
         edges = [len(region.part.inputs) + len(region.part.outputs) for region in regions]
-        return in_context([each.seconds for each in times], edges, whole)
+        alone = [
+            self._without_transfers(each.seconds, region, table)
+            for each, region in zip(times, regions, strict=True)
+        ]
+        return in_context(alone, edges, whole)
+
+    def _without_transfers(
+        self, seconds: Mapping[str, float], region: ModelRegion, table: DeviceTable
+    ) -> dict[str, float]:
+        """Times of a region less those of its operands' and results' way from and to the host,
+        where a region that is measured alone has them."""
+
+        def crossing(name: str, source: str, destination: str) -> float:
+            size = value_bytes(self.placement.types.get(name), self.sizes)
+            return table.transfer(size, source, destination)
+
+        return {
+            device: max(
+                0.0,
+                each
+                - sum(crossing(name, HOST, device) for name in region.part.inputs)
+                - sum(crossing(name, device, HOST) for name in region.part.outputs),
+            )
+            for device, each in seconds.items()
+        }
 
     def predicted(self) -> list[TimesInContext]:
         """The times of the regions by the costs of the calibration."""
@@ -138,7 +162,7 @@ class _Task:
                 raise PlacementError(f"{what} runs nowhere: {reasons}")
         return with_calls(times, self.known.costs)
 
-    def _measure_whole(self, times: Sequence[RegionTimes]) -> dict[str, float]:
+    def _measure_whole(self, times: Sequence[RegionTimes], table: DeviceTable) -> dict[str, float]:
         """The seconds of the whole model on each device that runs all of its regions."""
         able = {n: each for n, each in self.backends.items() if all(n in t.seconds for t in times)}
         partitioner = self.partitioner
@@ -147,7 +171,7 @@ class _Task:
             return {}
         whole = partitioner.with_values([home])
         (measured,) = measure_regions(self.placement, whole, able, self.feeds, self.known)
-        return measured.seconds
+        return self._without_transfers(measured.seconds, whole[0], table)
 
 
 def open_placed(

@@ -169,10 +169,11 @@ def _table(comparison: Comparison) -> list[str]:
     missed = sorted(parts, key=lambda part: -abs(part.predicted - part.measured))[:SHOWN]
     lines = [f"{'measured':>12} {'predicted':>12} {'error':>7}  part"]
     for part in missed:
-        more = f" and {len(part.nodes) - 1} more" if len(part.nodes) > 1 else ""
+        first, *others = part.nodes
+        more = f" and {len(others)} more" if others else ""
         lines.append(
             f"{1e3 * part.measured:9.3f} ms {1e3 * part.predicted:9.3f} ms {part.error:+7.0%}  "
-            f"{', '.join(part.classes)}: {part.nodes[0]}{more}"
+            f"{', '.join(part.classes)}: {first}{more}"
         )
     predicted, measured = (sum(getattr(p, n) for p in parts) for n in ("predicted", "measured"))
     lines += [

@@ -183,7 +183,7 @@ FLOORS = {
     ),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
-        *("distributed", "quantization"),
+        *("distributed", "placement", "quantization"),
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),

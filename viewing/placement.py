@@ -1,6 +1,6 @@
 """The regions of a placement file, as a graph, and their devices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..errors import UsageError
@@ -64,36 +64,39 @@ def _value(value: Mapping[str, Any], regions: int) -> dict[str, Any]:
 def placement_program(placement: Mapping[str, Any]) -> dict[str, Any]:
     """A program with one stage, whose nodes are the regions of a checked placement."""
     found = BlockGraph("regions")
-    at: dict[int, int] = {}
-    incoming: dict[int, list[tuple[int, str]]] = {}
-    for value in placement["values"]:
-        if value["producer"] is None:
-            for consumer in value["consumers"]:
-                incoming.setdefault(consumer, []).append((len(found.nodes), _spell(value)))
-            found.nodes.append(NodeView("input", "input", (value["name"],)))
-    leaving: list[tuple[int, dict[str, Any]]] = []
+    values = placement["values"]
+    outside = [value for value in values if value["producer"] is None]
+    for value in outside:
+        found.nodes.append(NodeView("input", "input", (value["name"],)))
+    makers = {value["name"]: number for number, value in enumerate(outside)}
     for number, region in enumerate(placement["regions"]):
-        at[number] = len(found.nodes)
         family = device_color(region["device"], placement["devices"])
         node = NodeView(region["device"], family, tuple(region["nodes"]), position=number)
-        node.inputs = list(incoming.get(number, ()))
-        found.edges += [(source, at[number]) for source, _ in node.inputs]
-        found.nodes.append(node)
-        for value in placement["values"]:
-            if value["producer"] == number:
-                node.outputs.append(_spell(value))
-                for consumer in value["consumers"]:
-                    incoming.setdefault(consumer, []).append((at[number], _spell(value)))
-                if value["is_output"]:
-                    leaving.append((at[number], value))
-    for source, value in leaving:
-        found.edges.append((source, len(found.nodes)))
-        node = NodeView("output", "output", (value["name"],))
-        node.inputs = [(source, _spell(value))]
-        found.nodes.append(node)
-    stage = {"name": "regions", "graphs": [draw_graph(found)], "memory": None, "removed": 0,
-             "lost": 0}  # fmt: skip
+        made = [value for value in values if value["producer"] == number]
+        node.outputs = [_spell(value) for value in made]
+        _connect(found, node, [v for v in values if number in v["consumers"]], makers)
+        makers |= {value["name"]: len(found.nodes) - 1 for value in made}
+    for value in values:
+        if value["is_output"] and value["name"] in makers:
+            _connect(found, NodeView("output", "output", (value["name"],)), [value], makers)
+    drawn = draw_graph(found)
+    stage = {"name": "regions", "graphs": [drawn], "memory": None, "removed": 0, "lost": 0}
     return {"name": "regions and devices", "stages": [stage]}
+
+
+def _connect(
+    found: BlockGraph,
+    node: NodeView,
+    operands: Sequence[Mapping[str, Any]],
+    makers: Mapping[str, int],
+) -> None:
+    """Add `node`, with an edge from what gives it each of the `operands`."""
+    for value in operands:
+        source = makers.get(value["name"])
+        node.inputs.append((source, _spell(value)))
+        if source is not None:
+            found.edges.append((source, len(found.nodes)))
+    found.nodes.append(node)
 
 
 def device_color(device: str, devices: list[str]) -> str:

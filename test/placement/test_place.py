@@ -155,6 +155,18 @@ def test_text_runs_on_onnxruntime_and_numbers_anywhere(words):
     np.testing.assert_array_equal(model.run(None, {"word": WORDS})[0], [[4] * 3, [2] * 3])
 
 
+def test_equal_regions_that_one_device_refuses_are_measured_once():
+    nodes = [
+        helper.make_node("LabelEncoder", ["word"], ["other"], name="there", domain="ai.onnx.ml",
+                         keys_strings=["a", "b"], values_strings=["b", "a"]),
+        helper.make_node("LabelEncoder", ["other"], ["y"], name="back", domain="ai.onnx.ml",
+                         keys_strings=["a", "b"], values_strings=["b", "a"]),
+    ]  # fmt: skip
+    ends = [helper.make_tensor_value_info(n, TensorProto.STRING, [2, 1]) for n in ("word", "y")]
+    plan = placement.place(_model(nodes, ends[:1], ends[1:]), DEVICES, {"word": WORDS})
+    assert set(plan.device_of.values()) == {"onnxruntime"}
+
+
 def test_the_host_is_a_device(words):
     plan = placement.place(words, ("cpu", "host"), {"word": WORDS})
     assert plan.device_of["lookup"] == "host"
@@ -214,6 +226,15 @@ def test_times_are_kept_for_regions_alike(residual, tmp_path, monkeypatch):
     path.write_text(kept.to_json())
     plan = placement.place(residual, DEVICES, {"x": X}, calibration=path)
     assert set(plan.device_of.values()) == {"onnxruntime"}
+
+
+def test_known_times_of_other_devices_do_not_disturb(residual, tmp_path):
+    path = tmp_path / "machine.json"
+    placement.place(residual, ("onnxruntime",), {"x": X}, calibration=path)
+    plan = placement.place(residual, ("host",), {"x": X}, calibration=path)
+    assert set(plan.device_of.values()) == {"host"}
+    again = placement.place(residual, ("onnxruntime",), {"x": X}, calibration=path)
+    assert set(again.device_of.values()) == {"onnxruntime"}
 
 
 def test_an_output_may_be_a_constant(residual):
