@@ -34,8 +34,9 @@ class PartBackend(Protocol):
     compiles: bool
     """True if graphc compiles the parts."""
 
-    def open(self, part: onnx.ModelProto) -> Runnable:
-        """Prepare `part`. Raises `PlacementError`."""
+    def open(self, part: onnx.ModelProto, staying: Sequence[str] = ()) -> Runnable:
+        """Prepare `part`, whose outputs `staying` parts of the same backend alone read. Raises
+        `PlacementError`."""
         ...
 
 
@@ -50,10 +51,11 @@ class TargetBackend:
         self.memory = HOST if options.target.name == "cpu" else target
         self._threads = threads
 
-    def open(self, part: onnx.ModelProto) -> Runnable:
-        """Compile `part`. Raises `PlacementError`."""
+    def open(self, part: onnx.ModelProto, staying: Sequence[str] = ()) -> Runnable:
+        """Compile `part`; in memory of its own, values stay there. Raises `PlacementError`."""
+        staying = () if self.memory == HOST else staying
         try:
-            return NativePart(compile(part, self.name, threads=self._threads, host=False))
+            return NativePart(compile(part, self.name, threads=self._threads, host=False), staying)
         except GraphcError as error:
             raise PlacementError(f"{self.name}: {error}") from error
 
@@ -89,8 +91,9 @@ class OnnxRuntimeBackend:
             raise MissingPackageError("the device onnxruntime", "onnxruntime", "place")
         self._threads = threads or usable_cpus()
 
-    def open(self, part: onnx.ModelProto) -> Runnable:
+    def open(self, part: onnx.ModelProto, staying: Sequence[str] = ()) -> Runnable:
         """Make a session for `part`. Raises `PlacementError`."""
+        del staying  # all results are on the host
         try:
             return _OnnxRuntimePart(OnnxRuntimeSession(part.SerializeToString(), self._threads))
         except HostError as error:
@@ -104,8 +107,9 @@ class HostBackend:
     memory = HOST
     compiles = False
 
-    def open(self, part: onnx.ModelProto) -> Runnable:
+    def open(self, part: onnx.ModelProto, staying: Sequence[str] = ()) -> Runnable:
         """Load `part`. Raises `PlacementError`."""
+        del staying
         try:
             return open_host_part(part.SerializeToString(), PYTHON)
         except GraphcError as error:

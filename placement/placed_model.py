@@ -12,7 +12,7 @@ from ..runtime.execution.hybrid import Runnable
 from ..runtime.model import hybrid_model
 from .backends import PartBackend
 from .measurement import whole_part
-from .regions import RegionPartitioner
+from .regions import ModelRegion, RegionPartitioner
 
 
 @dataclass(frozen=True)
@@ -39,21 +39,38 @@ def open_parts(
     _require_known(placement, placed, device_of, backends)
     homes = _homes(partitioner, placed, [device_of.get(n.name, "") for n in placement.nodes])
     parts: list[tuple[PartSpec, Runnable]] = []
-    for region in partitioner.with_values(homes):
+    regions = partitioner.with_values(homes)
+    devices = [
+        device_of[placement.nodes[r.home[0]].name] if r.home else next(iter(backends))
+        for r in regions
+    ]
+    results = {output.name for output in placement.model.graph.output}
+    for region, device in zip(regions, devices, strict=True):
         names = tuple(placement.nodes[index].name for index in region.home)
-        device = device_of[names[0]] if names else next(iter(backends))
         spec = PlacedPart(
             backends[device].compiles, names, tuple(region.part.inputs),
             tuple(region.part.outputs), device=device,
         )  # fmt: skip
+        staying = [
+            name
+            for name in region.part.outputs
+            if name not in results and _readers(name, regions, devices) == {device}
+        ]
         try:
-            parts.append((spec, backends[device].open(whole_part(placement, region.part))))
+            opened = backends[device].open(whole_part(placement, region.part), staying)
+            parts.append((spec, opened))
         except PlacementError:
             for _, runnable in parts:
                 runnable.close()
             raise
     name = placement.model.graph.name or "model"
     return hybrid_model(plan_metadata(plan, name, make_options("cpu")), parts, None, None)
+
+
+def _readers(name: str, regions: Sequence[ModelRegion], devices: Sequence[str]) -> set[str]:
+    """The devices of the regions that read value `name`."""
+    pairs = zip(regions, devices, strict=True)
+    return {device for region, device in pairs if name in region.part.inputs}
 
 
 def _require_known(

@@ -178,17 +178,19 @@ class Invocable(Protocol):
 
 
 class NativePart:
-    """A compiled part of a hybrid model."""
+    """A compiled part of a hybrid model, whose outputs `staying` are left on its device."""
 
-    def __init__(self, model: "CompiledModel"):
+    def __init__(self, model: "CompiledModel", staying: Sequence[str] = ()):
         self._model = model
+        self._staying = tuple(staying)
         self._outputs = [spec.name for spec in model.outputs]
         self.engines: Mapping[str, str] = {}
         self.owns_results = True
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """The outputs by name."""
-        return dict(zip(self._outputs, self._model.run(None, feeds), strict=True))
+        results = self._model.run(None, feeds, on_device=self._staying or False)
+        return dict(zip(self._outputs, results, strict=True))
 
     def close(self) -> None:
         """Free the module."""

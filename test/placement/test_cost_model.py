@@ -100,7 +100,7 @@ def test_a_placement_by_predicted_times_runs_nothing(
     costs = {"cpu": cpu, "onnxruntime": ort}
     write_calibration(Calibration(this_machine(), costs=costs), path)
 
-    def fail(self, part):
+    def fail(self, part, staying=()):
         raise AssertionError("a part was opened")
 
     for backend in (TargetBackend, OnnxRuntimeBackend):

@@ -28,7 +28,7 @@ class SimulatedDevice:
         self.name, self.memory = name, memory
         self.matmul, self.latency = matmul, latency
 
-    def open(self, part):
+    def open(self, part, staying=()):
         runnable = HostBackend().open(part)
         matmuls = sum(node.op_type == "MatMul" for node in part.graph.node)
         values = len(part.graph.input) + len(part.graph.output)
