@@ -32,6 +32,26 @@ class _Chain:
         self.weights.append(numpy_helper.from_array(values / np.float32(scale), name))
         return name
 
+    def int8_weight(self, *shape: int) -> str:
+        """A weight of 8 bits, dequantized."""
+        name = f"w{len(self.weights)}"
+        values = np.random.default_rng(len(self.weights)).integers(-127, 128, shape, np.int8)
+        self.weights.append(numpy_helper.from_array(values, name))
+        scale = self.scalar(np.float32(1 / (64 * np.prod(shape[1:]) ** 0.5)))
+        dequantized = f"{name}_dequantized"
+        self.nodes.append(helper.make_node("DequantizeLinear", [name, scale], [dequantized]))
+        return dequantized
+
+    def scalar(self, value: np.generic) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def quantized(self) -> "_Chain":
+        """Quantize and dequantize `value`."""
+        scale, zero = self.scalar(np.float32(0.05)), self.scalar(np.uint8(128))
+        return self.node("QuantizeLinear", scale, zero).node("DequantizeLinear", scale, zero)
+
     def integers(self, values: Sequence[int]) -> str:
         name = f"w{len(self.weights)}"
         self.weights.append(numpy_helper.from_array(np.array(values, np.int64), name))
@@ -66,6 +86,31 @@ def _matmuls(rows: int, *widths: int) -> _Chain:
     chain = _Chain((rows, widths[0]))
     for before, after in pairwise(widths):
         chain.node("MatMul", chain.weight(before, after)).node("Relu")
+    return chain
+
+
+def _int8_matmuls(rows: int, *widths: int) -> _Chain:
+    chain = _Chain((rows, widths[0])).quantized()
+    for before, after in pairwise(widths):
+        chain.node("MatMul", chain.int8_weight(before, after)).quantized()
+    return chain
+
+
+def _int8_convolutions(size: int, kernel: int, stride: int, *channels: int) -> _Chain:
+    chain = _Chain((1, channels[0], size, size)).quantized()
+    pads = [kernel // 2] * 4
+    for before, after in pairwise(channels):
+        weight = chain.int8_weight(after, before, kernel, kernel)
+        chain.node("Conv", weight, strides=[stride] * 2, pads=pads).quantized()
+    return chain
+
+
+def _int8_depthwise(size: int, kernel: int, stride: int, channels: int) -> _Chain:
+    chain = _Chain((1, channels, size, size)).quantized()
+    for _ in range(3):
+        weight = chain.int8_weight(channels, 1, kernel, kernel)
+        pads = [kernel // 2] * 4
+        chain.node("Conv", weight, strides=[stride] * 2, pads=pads, group=channels).quantized()
     return chain
 
 
@@ -158,6 +203,15 @@ _DEPTHWISE = (
     (112, 3, 1, 32), (112, 3, 2, 96), (56, 3, 1, 144), (28, 3, 1, 192), (14, 3, 1, 384),
     (7, 3, 1, 960), (14, 5, 1, 240),
 )  # fmt: skip
+_INT8_MATMULS = (
+    (128, 768, 768, 768), (128, 768, 3072, 768), (16, 256, 256, 256), (1, 1280, 1000),
+)  # fmt: skip
+_INT8_CONVOLUTIONS = (
+    (56, 3, 1, 64, 64, 64), (14, 3, 1, 256, 256, 256), (28, 3, 2, 128, 256, 256),
+    (224, 3, 2, 3, 32), (56, 1, 1, 64, 256, 64), (14, 1, 1, 256, 1024, 256),
+    (14, 1, 1, 96, 576, 96),
+)  # fmt: skip
+_INT8_DEPTHWISE = ((112, 3, 1, 32), (56, 3, 1, 144), (14, 3, 1, 384))
 _BATCH_MATMULS = ((12, 128, 64, 2), (12, 197, 64, 2), (4, 64, 32, 3), (12, 16, 64, 3))
 _ATTENTION = ((12, 128, 64), (12, 197, 64), (8, 512, 64), (4, 32, 32))
 _RECURRENT = ((16, 128), (64, 256))
@@ -174,6 +228,9 @@ def _chains() -> Iterator[Callable[[], _Chain]]:
         (_matmuls, _MATMULS),
         (_convolutions, _CONVOLUTIONS),
         (_depthwise, _DEPTHWISE),
+        (_int8_matmuls, _INT8_MATMULS),
+        (_int8_convolutions, _INT8_CONVOLUTIONS),
+        (_int8_depthwise, _INT8_DEPTHWISE),
         (_batch_matmuls, _BATCH_MATMULS),
         (_attention, _ATTENTION),
         (_recurrent, _RECURRENT),

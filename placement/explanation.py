@@ -10,7 +10,7 @@ BAR = 16
 """Length of the bar of the part that takes longest."""
 
 Reasons = Mapping[str, Any]
-"""What `PlacementPlan.reasons` returns."""
+"""The result of `PlacementPlan.reasons`."""
 
 
 def summarize(reasons: Reasons) -> Iterator[str]:

@@ -87,7 +87,7 @@ _VIEWS = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "S
 
 @dataclass(frozen=True)
 class RegionWork:
-    """What some nodes compute together: operations by class, and bytes read and written.
+    """Work of some nodes together: operations by class, and bytes read and written.
 
     `main` is the class of the node that determines the time; an elementwise node that is fused
     with it adds its operations. `int8` is True if that node computes on 8 bits.
