@@ -157,10 +157,24 @@ def read_calibration(path: Path | None, threads: int | None = None) -> Calibrati
 
 
 def write_calibration(calibration: Calibration, path: Path) -> None:
-    """Write `calibration` to `path`, at once or not at all. Raises `OutputError`."""
+    """Write `calibration` to `path`, at once or not at all. Raises `OutputError`.
+
+    A calibration of another machine that is there is kept beside it.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_text(calibration.to_json() + "\n")
+        if _is_of_another_machine(path, calibration):
+            kept = path.with_name(f"{path.name}.old")
+            path.replace(kept)
+            logger.warning("'%s' was measured elsewhere, and is now '%s'", path, kept)
         temporary.replace(path)
     except OSError as error:
         raise OutputError(f"cannot write '{path}': {error.strerror}") from error
+
+
+def _is_of_another_machine(path: Path, calibration: Calibration) -> bool:
+    if not path.exists():
+        return False
+    machine = Calibration.from_json(path.read_text(), str(path)).machine
+    return dict(machine) != dict(calibration.machine)

@@ -7,7 +7,7 @@ import pytest
 from graphc.errors import UsageError
 from graphc.placement import calibrate as calibrate_module
 from graphc.placement.calibrate import calibrate
-from graphc.placement.calibration import Calibration, read_calibration
+from graphc.placement.calibration import Calibration, read_calibration, write_calibration
 from graphc.placement.calibration_models import calibration_models
 from graphc.placement.cost_model import DeviceCosts, Sample
 from graphc.placement.region_graph import Link
@@ -73,6 +73,20 @@ def test_a_calibration_of_another_machine_is_not_used(tmp_path, caplog):
     found = read_calibration(path)
     assert (found.regions, found.costs) == ({}, {})
     assert "it was measured with other cpu (z80, here " in caplog.text
+
+
+def test_a_calibration_of_another_machine_is_kept(tmp_path, caplog):
+    path, here = tmp_path / "machine.json", _kept()
+    other = _kept()
+    other.machine = {**this_machine(), "threads": 99}
+    write_calibration(other, path)
+    write_calibration(here, path)
+    assert read_calibration(path) == here
+    old = tmp_path / "machine.json.old"
+    assert Calibration.from_json(old.read_text(), str(old)) == other
+    assert "is now" in caplog.text
+    write_calibration(here, path)
+    assert Calibration.from_json(old.read_text(), str(old)) == other
 
 
 def test_models_of_every_class_have_features():
