@@ -34,6 +34,9 @@ _INSTEAD = {
 _INT8 = "int8 "
 _NOISE = 3e-6
 """Seconds by which the time of a call varies: errors count in relation to the time and to this."""
+_USUAL_FIXED = 1e-4
+"""A fixed time that counts as much as an error of 100 % in one sample: where samples do not tell it
+from the time of the work, it is small."""
 _ROUNDS = 12
 """Rounds of reweighting, after which outliers count by their error and not by its square."""
 
@@ -129,7 +132,10 @@ def fit(samples: Sequence[Sample]) -> dict[str, tuple[float, float, float, float
     rows = [[x for name in names for x in each.features.get(name, zeros)] for each in usable]
     seconds = np.array([each.seconds for each in usable])
     scale = seconds + _NOISE
-    found = _robust_nnls(np.array(rows) / scale[:, None], seconds / scale)
+    fixed = np.zeros((len(names), len(names) * len(TERMS)))
+    fixed[range(len(names)), range(0, fixed.shape[1], len(TERMS))] = 1 / _USUAL_FIXED
+    matrix = np.vstack([np.array(rows) / scale[:, None], fixed])
+    found = _robust_nnls(matrix, np.append(seconds / scale, np.zeros(len(names))), len(usable))
     found = found.reshape(len(names), len(TERMS))
     rounded = np.vectorize(lambda term: float(f"{term:.6g}"))(found)
     return {name: _four(terms) for name, terms in zip(names, rounded, strict=True)}
@@ -140,9 +146,9 @@ def _four(terms: np.ndarray) -> tuple[float, float, float, float]:
     return fixed, flop, near, far
 
 
-def _robust_nnls(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """The non-negative `x` with the least sum of absolute errors of ``matrix @ x``, by reweighted
-    least squares."""
+def _robust_nnls(matrix: np.ndarray, wanted: np.ndarray, robust: int) -> np.ndarray:
+    """The non-negative `x` with the least sum of errors of ``matrix @ x``: absolute ones in the
+    first `robust` rows, by reweighting, and squares in the others."""
     try:
         from scipy.optimize import nnls
     except ImportError as error:
@@ -153,8 +159,8 @@ def _robust_nnls(matrix: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     x = np.zeros(matrix.shape[1])
     for _ in range(_ROUNDS):
         x, _ = nnls(matrix / scale * weights[:, None], wanted * weights)
-        errors = np.abs(matrix @ (x / scale) - wanted)
-        weights = 1 / np.sqrt(np.maximum(errors, 0.02))
+        errors = np.abs(matrix @ (x / scale) - wanted)[:robust]
+        weights[:robust] = 1 / np.sqrt(np.maximum(errors, 0.02))
     return x / scale
 
 

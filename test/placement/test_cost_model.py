@@ -42,6 +42,13 @@ def test_coefficients_are_found_in_spite_of_outliers():
         assert found.seconds([work]) == pytest.approx(true.seconds([work]), rel=0.03)
 
 
+def test_time_that_samples_do_not_tell_apart_belongs_to_the_work():
+    work = _matmul(1e8, 1e6)
+    costs = DeviceCosts(0.0, NEAR, fit([Sample(1e-2, features([work], NEAR))] * 2))
+    assert costs.seconds([work]) == pytest.approx(1e-2, rel=0.02)
+    assert costs.seconds([_matmul(1e7, 1e5)]) == pytest.approx(1e-3, rel=0.05)
+
+
 def test_a_class_without_samples_is_like_the_nearest():
     costs = DeviceCosts(0.0, NEAR, {"matmul": (0.0, 1e-11, 0.0, 0.0)})
     work = RegionWork(OpClass.BATCH_MATMUL, {OpClass.BATCH_MATMUL: 1e9}, 0.0)
