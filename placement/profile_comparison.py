@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..frontend.onnx.node_work import RegionWork
 from ..profiling.rows import Measurements
 from .backends import open_backends
@@ -20,6 +22,8 @@ from .regions import RegionPartitioner
 
 LIMIT = 0.15
 """Relative error up to which a prediction counts as right."""
+BETTER = 0.1
+"""Share of the calls of a kernel that are not slower than the time that is taken for it."""
 LEAST_SHARE = 1e-3
 """Share of the time of all kernels below which a part is left out of the count."""
 
@@ -139,18 +143,29 @@ def _measured_groups(
         return index
 
     rows: list[tuple[int, float]] = []
+    best = _best_times(profile)
     for row in profile.rows:
         found = sorted({first(region_of[name]) for name in row.nodes if name in region_of})
         for other in found[1:]:
             joined[other] = found[0]
-        rows += [(found[0], row.seconds)] if found else []
-    seconds: dict[int, float] = defaultdict(float)
+        each = best.get((row.kernel, row.nodes))
+        seconds = row.seconds if each is None else row.calls * each
+        rows += [(found[0], seconds)] if found else []
+    totals: dict[int, float] = defaultdict(float)
     for index, each in rows:
-        seconds[first(index)] += each
+        totals[first(index)] += each
     groups: dict[int, list[int]] = defaultdict(list)
     for index in range(len(names)):
         groups[first(index)].append(index)
-    return [(groups[index], each) for index, each in seconds.items()]
+    return [(groups[index], each) for index, each in totals.items()]
+
+
+def _best_times(profile: Measurements) -> dict[tuple[str, tuple[str, ...]], float]:
+    """Seconds of a call by kernel and nodes at its better moments, as a calibration has them."""
+    times: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(list)
+    for event, site in profile.events:
+        times[site.kernel, site.nodes].append(event.end - event.start)
+    return {key: float(np.quantile(each, BETTER)) for key, each in times.items()}
 
 
 def slowdown_now(reference_seconds: float, threads: int | None = None) -> float:

@@ -4,8 +4,10 @@ A node whose kernel would be fused with what computes its operand joins that nod
 Constants, dequantised weights and sizes are computed in each region that reads them.
 """
 
+import math
 from dataclasses import dataclass
 
+from ..dialects.graph import TensorType
 from ..frontend.onnx.partitioning.inlining import operator_of
 from ..frontend.onnx.partitioning.partition import Part, Partitioner
 from ..frontend.onnx.partitioning.placement import Placement
@@ -93,7 +95,24 @@ class RegionPartitioner(Partitioner):
         last = max(region_of[producer] for producer in producers)
         fused = [p for p in producers if region_of[p] == last]
         same_side = all(self.native[p] == self.native[index] for p in fused)
-        return last if same_side and any(self._rejoins(p, index) for p in fused) else None
+        joins = same_side and any(
+            self._rejoins(p, index) and not self._is_larger(index, p) for p in fused
+        )
+        return last if joins else None
+
+    def _is_larger(self, index: int, producer: int) -> bool:
+        """True if the results of node `index` are larger than those of `producer`, which would be
+        computed again for each of them: a gate of channels before the product with the image."""
+        ours, theirs = self._elements(index), self._elements(producer)
+        return ours is not None and theirs is not None and ours > theirs
+
+    def _elements(self, index: int) -> int | None:
+        """Elements of the largest result of a node; None where a size has a name."""
+        types = [self.types.get(name) for name in self.nodes[index].output if name]
+        tensors = [each for each in types if isinstance(each, TensorType)]
+        if not tensors or len(tensors) < len(types) or not all(t.is_static for t in tensors):
+            return None
+        return max(math.prod(each.static_shape) for each in tensors)
 
     def _rejoins(self, producer: int, index: int) -> bool:
         """True if all that reads `producer` joins its region by way of node `index`, as the product

@@ -216,7 +216,8 @@ class GraphSizes:
             points = self.elements(node.input[0]) if operator == "ConvTranspose" else results
             return 2.0 * points * math.prod(kernel[1:])
         if _CLASS_OF.get(operator) in (OpClass.REDUCTION, OpClass.POOLING):
-            return float(max(self.elements(node.input[0]), results * _window(node)))
+            window = _window(node, self.shapes.get(node.input[0], ()))
+            return float(max(self.elements(node.input[0]), results * window))
         if _CLASS_OF.get(operator) == OpClass.ATTENTION:
             return self._attention_flops(node)
         if _CLASS_OF.get(operator) == OpClass.RECURRENT:
@@ -241,10 +242,12 @@ def _group(node: onnx.NodeProto) -> int:
     return next((each.i for each in node.attribute if each.name == "group"), 1)
 
 
-def _window(node: onnx.NodeProto) -> int:
-    """Number of elements under the window of a pool."""
-    shapes = [each.ints for each in node.attribute if each.name == "kernel_shape"]
-    return math.prod(shapes[0]) if shapes else 1
+def _window(node: onnx.NodeProto, shape: Sequence[int]) -> int:
+    """Number of elements under the window of a pool, which may be larger than what is pooled."""
+    windows = [each.ints for each in node.attribute if each.name == "kernel_shape"]
+    if not windows or len(shape) < 2 + len(windows[0]):
+        return 1
+    return math.prod(map(min, windows[0], shape[2:]))
 
 
 def _item_bytes(elem_type: int) -> float:

@@ -146,6 +146,20 @@ def test_a_node_that_the_only_device_does_not_compile_is_named(tmp_path):
         placement.place(model, ("cpu",), feeds, measure=False, calibration=path)
 
 
+def test_what_a_small_value_is_spread_over_is_a_region_of_its_own():
+    """A gate of the channels, as in squeeze and excitation."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["x"], ["mean"], name="mean"),
+        helper.make_node("Sigmoid", ["mean"], ["gate"], name="gate"),
+        helper.make_node("Mul", ["x", "gate"], ["y"], name="gated"),
+    ]
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 4, 8, 8]) for n in "xy")
+    proto = helper.make_graph(nodes, "gate", [x], [y])
+    model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    regions = RegionPartitioner(plan_model(model).placement).regions()
+    assert [each.home for each in regions] == [(0, 1), (2,)]
+
+
 @pytest.mark.parametrize(
     ("steps", "regions"),
     [

@@ -86,3 +86,10 @@ def test_of_a_table_the_rows_that_are_looked_up_count():
 def test_views_are_free():
     node = helper.make_node("Flatten", ["x"], ["y"])
     assert _work([node], {"x": [2, 3, 4]}).flops == {}
+
+
+def test_a_window_is_no_larger_than_what_is_pooled():
+    node = helper.make_node("AveragePool", ["x"], ["y"], kernel_shape=[640, 640], ceil_mode=1,
+                            pads=[320] * 4, strides=[640, 640])  # fmt: skip
+    work = _work([node], {"x": [1, 8, 7, 7]})
+    assert work.flops[OpClass.POOLING] == (8 * 2 * 2) * (7 * 7)
