@@ -45,7 +45,7 @@ class ComparedPart:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ProfileComparison:
     """The parts of a model, those that take longest first.
 
     `slowdown` is the time of a matmul now over its time at the calibration: the measured seconds
@@ -104,7 +104,7 @@ def compare_profile(
     feeds: Mapping[str, Any],
     costs: DeviceCosts,
     slowdown: float = 1.0,
-) -> Comparison:
+) -> ProfileComparison:
     """The parts of `model`, an ONNX model that was profiled on `feeds`, by `costs`."""
     placement = plan_model(model, dims).placement
     regions = RegionPartitioner(placement).regions()
@@ -120,10 +120,10 @@ def compare_profile(
         )
         for group, seconds in _measured_groups(profile, names)
     ]
-    return Comparison(tuple(sorted(parts, key=lambda part: -part.measured)), slowdown)
+    return ProfileComparison(tuple(sorted(parts, key=lambda part: -part.measured)), slowdown)
 
 
-def repeated(comparison: Comparison, costs: DeviceCosts) -> Comparison:
+def repeated(comparison: ProfileComparison, costs: DeviceCosts) -> ProfileComparison:
     """`comparison` with the predictions of other costs."""
     parts = [replace(part, predicted=costs.seconds(part.works)) for part in comparison.parts]
     return replace(comparison, parts=tuple(parts))
@@ -178,7 +178,7 @@ def slowdown_now(reference_seconds: float, threads: int | None = None) -> float:
 SHOWN = 12
 
 
-def _table(comparison: Comparison) -> list[str]:
+def _table(comparison: ProfileComparison) -> list[str]:
     """The parts whose predictions miss the most time, and the totals."""
     parts = comparison.parts
     missed = sorted(parts, key=lambda part: -abs(part.predicted - part.measured))[:SHOWN]
