@@ -39,8 +39,8 @@ class RefineShapes(Pass):
                 continue
             sizes = _required_sizes(view)
             if sizes:
-                _refine(view, sizes)
                 statistics.record_fired(node_name(view))
+                _refine(view, sizes)
 
 
 def _required_sizes(op: graph.GraphOp) -> dict[Dim, graph.Equal]:
@@ -70,6 +70,24 @@ def _refine(op: graph.GraphOp, required: dict[Dim, graph.Equal]) -> None:
             refined = [known.get(size, size) if isinstance(size, Dim) else size for size in shape]
             if refined != list(shape):
                 op.operation.operands[index] = graph.reshape(operand, shape=refined)
+        if not _has_inferred_types(op):
+            _rebuild(op)
+
+
+def _has_inferred_types(op: graph.GraphOp) -> bool:
+    """Return whether the types of the results follow from those of the operands."""
+    types = [graph.map_group(graph.type_of, group) for group in op.operand_groups.values()]
+    actual = tuple(graph.type_of(result) for result in op.operation.results)
+    return op.infer_types(types, op.attrs) == actual
+
+
+def _rebuild(op: graph.GraphOp) -> None:
+    """Replace `op`, whose results have sizes that are computed from those which are known now."""
+    made = graph.build(type(op), list(op.operand_groups.values()), op.attrs)
+    results = made if isinstance(made, tuple) else (made,)
+    for old, new in zip(op.operation.results, results, strict=True):
+        old.replace_all_uses_with(graph.reshape(new, shape=graph.type_of(old).shape))
+    op.operation.erase()
 
 
 def _number(constraint: graph.Equal) -> int:

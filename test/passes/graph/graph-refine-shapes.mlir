@@ -1,6 +1,6 @@
 // RUN: gc-opt --graph-refine-shapes %s | filecheck %s
 // RUN: gc-opt --graph-refine-shapes --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
-// REPORT: 2 x refine-shapes: convolution, product
+// REPORT: 3 x refine-shapes: convolution, product
 
 // Only the weights tell the number of channels, which is checked when the program runs.
 // CHECK-LABEL: @convolution
@@ -28,4 +28,15 @@ func.func @product(%x: tensor<?x?xf32, ["n", "2*k"]>, %w: tensor<8x4xf32>) -> te
 func.func @unknown(%x: tensor<4x?xf32, ["a"]>, %w: tensor<?x4xf32, ["b"]>, %y: tensor<?x4xf32, ["n"]>) -> tensor<4x4xf32> {
   %0 = "graph.matmul"(%x, %w) : (tensor<4x?xf32, ["a"]>, tensor<?x4xf32, ["b"]>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
+}
+
+// The channels, which the weights know, are the length as well: the result keeps its type.
+
+// CHECK-LABEL: @square
+// CHECK: %[[X:.*]] = "graph.reshape"(%arg0) {shape = ["n", 7, 7]}
+// CHECK: %[[Y:.*]] = "graph.conv"(%[[X]], %arg1) {{.*}} -> tensor<?x14x1xf32, ["n"]>
+// CHECK: "graph.reshape"(%[[Y]]) {shape = ["n", 14, "floordiv(c + 1, 3) - 1"]}
+func.func @square(%x: tensor<?x?x?xf32, ["n", "c", "c"]>, %w: tensor<14x7x5xf32>) -> tensor<?x14x?xf32, ["n", "floordiv(c + 1, 3) - 1"]> {
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1>, groups = 1 : i64, high = array<i64: 0>, layout = "channels_first", low = array<i64: 0>, strides = array<i64: 3>} : (tensor<?x?x?xf32, ["n", "c", "c"]>, tensor<14x7x5xf32>) -> tensor<?x14x?xf32, ["n", "floordiv(c + 1, 3) - 1"]>
+  return %y : tensor<?x14x?xf32, ["n", "floordiv(c + 1, 3) - 1"]>
 }
