@@ -380,7 +380,7 @@ class CompiledModel:
         if self._contents is None:
             why = (
                 "is interpreted: there is no code to save"
-                if self.target == "interpret"
+                if self.target.startswith("interpret")
                 else "runs in parts on several devices, for which there is no file: keep its "
                 "placement, and compile it by that again"
             )

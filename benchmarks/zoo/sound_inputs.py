@@ -74,8 +74,8 @@ def word_mels(shape: Shape) -> np.ndarray:
 def wake_mels(shape: Shape) -> np.ndarray:
     """Mels in dB, scaled to about 2, of one channel at the end."""
     batch, frames, mels, _ = shape
-    waves = (speech((frames - 1) * 160, seed=i) for i in range(batch))
-    found = np.stack([_mels(wave, 513, 160, RATE, mels) for wave in waves])
+    waves = (speech(frames * 160, seed=i) for i in range(batch))
+    found = np.stack([_mels(wave, 513, 160, RATE, mels)[:frames] for wave in waves])
     return (2 + found)[..., None].astype(np.float32)
 
 

@@ -78,7 +78,7 @@ def cache(tmp_path):
 
 
 def test_entries_are_well_formed():
-    assert len({model.name for model in MODELS}) == len(MODELS) == 32
+    assert len({model.name for model in MODELS}) == len(MODELS) == 42
     assert len({(model.package, model.file) for model in MODELS}) == len(MODELS)
     assert len({package.name for package in packages_of(MODELS)}) == len(packages_of(MODELS))
     for model in MODELS:
