@@ -56,9 +56,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
         depthwise = groups == features and channels == 1
         if min(lanes, width, groups) < 1 or (panels % groups and not depthwise):
             raise TypeRuleError(f"panels {w} do not hold {groups} groups in vectors of {lanes}")
-        is_even = features == panels * width
-        if not is_even and (groups > 1 or width > features or panels != -(-features // width)):
-            raise TypeRuleError(f"panels {w} do not hold {features} features, or not evenly")
+        require_panels(w, panels, width, features, groups)
         if depthwise and layout != "channels_last":
             raise TypeRuleError("depthwise, vectors of channels are read, which must lie together")
         batch, input_channels, extents = split_layout(x.shape, layout)
@@ -80,12 +78,27 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
         **options: Any,
     ) -> np.ndarray:
         del tile_w, lanes
-        side_by_side = np.moveaxis(w, 0, -2).reshape(*w.shape[1:-1], -1)
-        before, last = side_by_side[..., : -w.shape[-1]], side_by_side[..., -w.shape[-1] :]
-        new = features - before.shape[-1]
-        matrix = np.concatenate([before, last[..., w.shape[-1] - new :]], axis=-1)
+        matrix = side_by_side(w, features)
         image = from_channels_first(to_channels_first(x, layout), "channels_last")
         return ConvOp.evaluate(image, matrix, layout="channels_last", **options)
+
+
+def require_panels(w: TensorType, panels: int, width: int, features: int, groups: int) -> None:
+    """TypeRuleError unless `panels` of `width` features, those of `w`, hold `features`: evenly, or
+    but for the last one if there is one group."""
+    if features == panels * width:
+        return
+    if groups > 1 or width > features or panels != -(-features // width):
+        raise TypeRuleError(f"panels {w} do not hold {features} features, or not evenly")
+
+
+def side_by_side(panels: np.ndarray, features: int) -> np.ndarray:
+    """Panels [panels, ..., n] as [..., features]; the last one ends with the features."""
+    width = panels.shape[-1]
+    joined = np.moveaxis(panels, 0, -2).reshape(*panels.shape[1:-1], -1)
+    before, last = joined[..., :-width], joined[..., -width:]
+    new = features - before.shape[-1]
+    return np.concatenate([before, last[..., width - new :]], axis=-1)
 
 
 def is_depthwise(op: GraphOp) -> TypeGuard[DirectConvOp]:

@@ -10,20 +10,20 @@ from .types import TensorType
 
 INT8_GROUP = 4
 """Adjacent 8-bit factors whose products one instruction adds to an accumulator."""
-INT8_K_STEPS = {"amx": 64, **dict.fromkeys(("avx512vnni", "avxvnni", "avx2"), INT8_GROUP)}
+INT8_K_STEPS = {"amx": 64, **dict.fromkeys(("avx512vnni", "avxvnni", "avx2"), 1)}
 """The alignment of K in a matmul of 8-bit integers, by the unit that multiplies: K is a multiple of
 it."""
 
 
 class Int8MatmulOp(KernelContraction, name="int8_matmul"):
-    """``x w`` of 8-bit integers, accumulated in i32: `x` [..., K] of u8, `w` [panels, K/4, n, 4] of
-    i8, result [..., columns].
+    """``x w`` of 8-bit integers, accumulated in i32: `x` [..., K] of u8, `w`
+    [panels, ceil(K/4), n, 4] of i8, result [..., columns].
 
     A panel holds `n` columns side by side, with four consecutive elements of each column adjacent
-    (the VNNI layout); the last panel may be padded. `unit` names the instruction set: ``amx``,
-    tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of 64, or vectors with the accumulators
-    of `mr` rows in registers: ``avx512vnni`` and ``avxvnni`` (VPDPBUSD on 512 and 256 bits) or
-    ``avx2`` (VPMADDUBSW and VPMADDWD). Sums wrap around.
+    (the VNNI layout); the last panel may be padded, and the last group has zeros behind K. `unit`
+    names the instruction set: ``amx``, tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of
+    64, or vectors with the accumulators of `mr` rows in registers: ``avx512vnni`` and ``avxvnni``
+    (VPDPBUSD on 512 and 256 bits) or ``avx2`` (VPMADDUBSW and VPMADDWD). Sums wrap around.
     """
 
     x: Tensor
@@ -44,14 +44,14 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
         del mr, unit
         panels, groups, width, group = w.shape
         matrix = w.transpose(1, 3, 0, 2).reshape(groups * group, panels * width)[:, :columns]
-        y = MatmulOp.evaluate(np.atleast_2d(x), matrix)
+        y = MatmulOp.evaluate(np.atleast_2d(x), matrix[: x.shape[-1]])
         return y.reshape(*x.shape[:-1], columns)
 
 
 def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
-    """[K, N] of i8, `K` a multiple of four, as panels [N/width, K/4, width, 4]; the last one is
+    """[K, N] of i8 as panels [N/width, ceil(K/4), width, 4]; the last one, and the last group, are
     padded with zeros."""
-    panels = pack_weights(w, width)
+    panels = pack_weights(np.pad(w, [(0, -w.shape[0] % INT8_GROUP), (0, 0)]), width)
     count, k, _ = panels.shape
     groups = panels.reshape(count, k // INT8_GROUP, INT8_GROUP, width)
     return np.ascontiguousarray(groups.transpose(0, 1, 3, 2))

@@ -106,17 +106,19 @@ def require_grouped_panels(
     k_steps: Mapping[str, int],
 ) -> None:
     """TypeRuleError unless `x` [..., K] can be multiplied by `columns` columns in panels `w`
-    [panels, K/group, n, group], where K is a multiple of the step of `unit`."""
+    [panels, ceil(K/group), n, group], where K is a multiple of the step of `unit`."""
     if w.rank != 4 or x.rank < 1 or w.shape[3] != group or mr < 1:
         raise TypeRuleError(f"cannot multiply {x} by panels of groups of {group} {w}")
     panels, groups, width, _ = w.static_shape
-    k = group * groups
-    require_equal_sizes(x.shape[-1], k, "the contracted sizes")
-    if not 0 < columns <= panels * width:
-        raise TypeRuleError(f"panels {w} do not hold {columns} columns")
     if unit not in k_steps:
         raise TypeRuleError(f"unit must be one of {', '.join(k_steps)}, not '{unit}'")
-    if k % (step := k_steps[unit]):
+    k, step = x.shape[-1], k_steps[unit]
+    if not isinstance(k, int) or -(-k // group) != groups:
+        k = group * groups
+        require_equal_sizes(x.shape[-1], k, "the contracted sizes")
+    if not 0 < columns <= panels * width:
+        raise TypeRuleError(f"panels {w} do not hold {columns} columns")
+    if k % step:
         raise TypeRuleError(f"with {unit}, {k} is not a multiple of {step}")
 
 

@@ -157,9 +157,8 @@ class IntegerConv(Rewrite):
         shape = weights.integers.shape
         if shape[1] == 1 < op.attrs["groups"] and weights.offsets(axis=0).any():
             return "depthwise, sums over windows take as long as the convolution"
-        group = math.gcd(shape[1], graph.INT8_GROUP)  # 1 for depthwise convolutions
         return reason_against_conv(op, weights.integers) or weights.reason_against(
-            0, math.prod(shape[1:]), group
+            0, math.prod(shape[1:])
         )
 
     def rewrite(
@@ -221,8 +220,8 @@ class UnsignedConv(Rewrite):
         return {"weights": weights} if graph.type_of(op.x).dtype == np.int8 else None
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
-        terms, group = math.prod(weights.shape[1:]), math.gcd(weights.shape[1], graph.INT8_GROUP)
-        return reason_against_conv(op, weights) or reason_against_sums(terms, group)
+        terms = math.prod(weights.shape[1:])
+        return reason_against_conv(op, weights) or reason_against_sums(terms)
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
         padded = producer(op.x, graph.PadOp)

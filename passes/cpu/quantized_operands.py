@@ -66,15 +66,15 @@ class QuantizedWeights:
         high = self.integers.max(others, keepdims=True, initial=0)
         return np.where(low < -128, low + 128, np.maximum(high - 127, 0)).astype(np.int32)
 
-    def reason_against(self, axis: int, terms: int, group: int = graph.INT8_GROUP) -> str | None:
+    def reason_against(self, axis: int, terms: int) -> str | None:
         """The reason why the kernels do not multiply these weights, whose features are along
-        `axis` and sums of `terms` products in groups of `group`; or None."""
+        `axis` and sums of `terms` products; or None."""
         if self.per_feature(axis) is None:
             return "the scales of the weights vary within a feature"
         offsets = self.offsets(axis)
         if (self.integers - offsets).max(initial=0) > 127:
             return "the weights less their zero point exceed 8 bits"
-        return reason_against_sums(terms, group, MAX_K // 2 if offsets.any() else MAX_K)
+        return reason_against_sums(terms, MAX_K // 2 if offsets.any() else MAX_K)
 
 
 def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
@@ -83,7 +83,13 @@ def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
         return "it has more than two spatial axes"
     if op.attrs["groups"] > 1 and weights.shape[1] == 1:
         return reason_against_channels(weights.shape[0], op.attrs["groups"])
-    if weights.shape[1] % graph.INT8_GROUP:
+    return reason_against_group(weights.shape[1], op.attrs["groups"])
+
+
+def reason_against_group(channels: int, groups: int) -> str | None:
+    """The reason why the kernels do not read `channels` of each of `groups` groups, or None: they
+    read them four at a time, and the last ones of the only group."""
+    if channels < graph.INT8_GROUP or (groups > 1 and channels % graph.INT8_GROUP):
         return f"channels do not fill groups of {graph.INT8_GROUP}"
     return None
 
@@ -97,11 +103,11 @@ def reason_against_channels(features: int, groups: int) -> str | None:
     return None
 
 
-def reason_against_sums(terms: int, group: int = graph.INT8_GROUP, most: int = MAX_K) -> str | None:
+def reason_against_sums(terms: int, most: int = MAX_K) -> str | None:
     """The reason why the kernels do not compute sums of `terms` products, `most` of them at most,
-    which they count in groups of `group`, or None."""
-    if terms == 0 or terms % group:
-        return f"{terms} factors do not fill groups of {group}"
+    or None."""
+    if terms == 0:
+        return "there are no factors"
     return "sums would exceed 32 bits" if terms > most else None
 
 

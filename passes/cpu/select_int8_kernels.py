@@ -20,6 +20,7 @@ from ..kernels.group_dot import INT8_DOTS
 from ..kernels.vector_registers import choose_tile
 from .direct_convolution import MIN_PIXELS, is_depthwise, join_small_groups
 from .pixel_tiles import PixelTile, PixelTiles
+from .quantized_operands import reason_against_group
 
 
 @register
@@ -66,8 +67,9 @@ class _Pack(Rewrite):
             return "only u8 is multiplied by i8"
         if 0 in (*graph.type_of(x).shape, *weights.shape):
             return "an operand is empty"
-        if weights.shape[0] % graph.INT8_GROUP:
-            return f"K is no multiple of {graph.INT8_GROUP}"
+        fills = weights.shape[0] % graph.INT8_GROUP == 0
+        if not fills and not isinstance(graph.type_of(x).shape[-1], int):
+            return f"K, which only the weights tell, is no multiple of {graph.INT8_GROUP}"
         if choose_tile(None, weights.shape[1], self.cpu) is None:
             return "no panel fits the columns"
         return None
@@ -126,8 +128,9 @@ class PackInt8Conv(_Pack):
         reason = self._reason_against(op.x, weights.reshape(-1, weights.shape[-1]))
         if reason is not None or is_pointwise(weights, op.attrs):
             return reason
-        if weights.shape[-2] % graph.INT8_GROUP:
-            return f"channels do not fill groups of {graph.INT8_GROUP}"
+        reason = reason_against_group(weights.shape[-2], 1)
+        if reason is not None:
+            return reason
         is_padded = any((*op.attrs["low"], *op.attrs["high"]))
         return "it is padded" if is_padded and self._is_matmul(op, weights) else None
 
@@ -153,16 +156,16 @@ class PackInt8Conv(_Pack):
         if self._fills_tiles(op, weights):
             panels = graph.constant(value=graph.pack_int8_kernel(weights, graph.AMX_WIDTH))
             return graph.int8_direct_conv(
-                op.x, panels, border=0, groups=1, tile_w=1, lanes=self.cpu.lanes, unit="amx",
-                **window,
+                op.x, panels, border=0, groups=1, features=weights.shape[-1], tile_w=1,
+                lanes=self.cpu.lanes, unit="amx", **window,
             )  # fmt: skip
         dense, groups, tile = self._panels(op, weights)
         image, around = self._image(op)
         group = 1 if is_depthwise(weights, op.attrs) else graph.INT8_GROUP
         panels = graph.constant(value=graph.pack_int8_kernel(dense, tile.features, group))
         return graph.int8_direct_conv(
-            image, panels, groups=groups, tile_w=tile.pixels, lanes=self.cpu.lanes,
-            unit=self.vectors, **{**window, **around},
+            image, panels, groups=groups, features=weights.shape[-1], tile_w=tile.pixels,
+            lanes=self.cpu.lanes, unit=self.vectors, **{**window, **around},
         )  # fmt: skip
 
     def _panels(self, op: graph.ConvOp, weights: np.ndarray) -> tuple[np.ndarray, int, PixelTile]:
@@ -172,9 +175,13 @@ class PackInt8Conv(_Pack):
         joined = join_small_groups(weights, op.attrs["groups"], self.cpu.lanes)
         assert not isinstance(joined, str)
         dense, groups = joined
-        k = dense.shape[-2] // graph.INT8_GROUP * math.prod(dense.shape[:-2])
+        k = -(-dense.shape[-2] // graph.INT8_GROUP) * math.prod(dense.shape[:-2])
         features = dense.shape[-1] // groups
-        return dense, groups, PixelTiles(self.cpu).dense(self._pixels(op), k, features)
+        return (
+            dense,
+            groups,
+            PixelTiles(self.cpu).dense(self._pixels(op), k, features, evenly=groups > 1),
+        )
 
     def _depthwise_tile(self, op: graph.ConvOp) -> PixelTile:
         return PixelTiles(self.cpu).depthwise(self._pixels(op), op.attrs["groups"])

@@ -43,6 +43,7 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
     shape = QuadsMatmulShape(
         known, groups, op.attrs["columns"],
         nr=width, lanes=dot.lanes, mr=op.attrs["mr"], cpu=ctx.cpu, dot=dot,
+        factors=_factors(op, group * groups),
     )  # fmt: skip
     return compute(
         ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes, beside=beside
@@ -59,7 +60,7 @@ def int8_direct_conv(
         return compute(ctx, AmxConvEmitter, "amx_int8_conv", tiles, op, epilogue)
     attrs, sizes = op.attrs, dynamic_sizes_of(op)
     (*image, _), result = extents_of(op)
-    _, *kernel, quads, width, _ = graph.type_of(op.w).static_shape
+    _, *kernel, quads, width, group = graph.type_of(op.w).static_shape
     is_padded = any((*attrs["low"], *attrs["high"]))
     dot, beside = _dot_of(ctx, op)
     shape = Int8DirectConvShape(
@@ -68,11 +69,19 @@ def int8_direct_conv(
         along_axes(attrs["low"], 0), nr=width, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], dot=dot,
         border=attrs["border"] if is_padded else 0,
+        factors=_factors(op, attrs["groups"] * quads * group),
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
     return compute(
         ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes, beside=beside
     )
+
+
+def _factors(op: graph.Int8MatmulOp | graph.Int8DirectConvOp, most: int) -> int:
+    """The factors of a row, or the channels of a pixel, which are `most` if nothing else is
+    known."""
+    size = graph.type_of(op.x).shape[-1]
+    return size if isinstance(size, int) else most
 
 
 def _dot_of(

@@ -94,7 +94,7 @@ class DirectConvEmitter(VectorEmitter):
         return 1 if self.shape.planar else self.shape.image[3]
 
     @property
-    def _channel(self) -> Index:
+    def channel_stride(self) -> Index:
         """Stride from one channel of a pixel to the next, in elements."""
         return product(self.sizes.height, self.sizes.width) if self.shape.planar else 1
 
@@ -141,7 +141,7 @@ class DirectConvEmitter(VectorEmitter):
         line = product(self.sizes.width, self.pixel_stride)
         first = self.first_row(origin, top)
         image = self.times(first, line)
-        image = self.add(image, self.times(self._first_channel(panel), self._channel))
+        image = self.add(image, self.times(self._first_channel(panel), self.channel_stride))
         feature = self._first_feature(panel)
         size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
         columns = product(self.sizes.result_width, shape.result[3])
@@ -461,7 +461,7 @@ class DirectConvEmitter(VectorEmitter):
         shape = self.shape
 
         def channel(index: ir.Value, registers: Registers) -> Registers:
-            step = self.times(index, self._channel)
+            step = self.times(index, self.channel_stride)
             line = self.add(weights, self.times(index, shape.nr))
             columns = self._load_panel(self.weights, line)
             registers = list(registers)

@@ -64,14 +64,20 @@ class GroupDot(ABC):
         order = [min(index, read) for index in range(self.size * self.lanes)]
         return vector.shuffle(vector.load(type_, memory, [at]), zeros, order)
 
-    def broadcast(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Broadcast the group at the element `at` to a vector."""
-        return self.repeated(self.load_one(memory, at))
+    def broadcast(self, memory: ir.Value, at: ir.Value, count: int | None = None) -> ir.Value:
+        """Broadcast the group at the element `at` to a vector; for `count` see `load_one`."""
+        return self.repeated(self.load_one(memory, at, count))
 
-    def load_one(self, memory: ir.Value, at: ir.Value) -> ir.Value:
-        """Load the group at the element `at`, as an i32."""
+    def load_one(self, memory: ir.Value, at: ir.Value, count: int | None = None) -> ir.Value:
+        """Load the group at the element `at`, as an i32. Only `count` factors are read, if that is
+        given, and the others are zero."""
         i32 = ir.IntegerType.get_signless(32)
-        group = vector.load(ir.VectorType.get([self.size], self.factor), memory, [at])
+        group = vector.load(ir.VectorType.get([count or self.size], self.factor), memory, [at])
+        if count is not None:
+            zeros = arith.constant(
+                group.type, ir.DenseElementsAttr.get_splat(group.type, _zero(self.factor))
+            )
+            group = vector.shuffle(group, zeros, [min(n, count) for n in range(self.size)])
         return vector.extract(vector.bitcast(ir.VectorType.get([1], i32), group), [], [0])
 
     def repeated(self, group: ir.Value) -> ir.Value:

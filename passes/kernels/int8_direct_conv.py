@@ -14,6 +14,7 @@ from .direct_convolution import DirectConvEmitter, Pixel
 from .emitter import Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
 from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
+from .sizes import Index
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Int8DirectConvShape(DirectConvShape):
     dot: GroupDot = INT8_DOTS["avx512vnni"]
     border: int = 0
     """The value that the image is padded with."""
+    factors: int = 0
+    """Channels of a pixel, of which the last group may have fewer."""
 
     @property
     def group(self) -> int:
@@ -36,13 +39,24 @@ class Int8DirectConvShape(DirectConvShape):
         return self.group * super().flops_per_image
 
     @property
+    def rest(self) -> int:
+        """Channels in the last group; 0 if it is full."""
+        return self.factors % self.group
+
+    @property
+    def is_one_run(self) -> bool:
+        """See `DirectConvShape`."""
+        return super().is_one_run and not self.rest
+
+    @property
     def parts(self) -> list[VectorSlice]:
         """See `DirectConvShape`: vectors of the length that the instruction takes."""
         return short_vectors(self.nr, self.lanes)
 
 
 class Int8DirectConvEmitter(DirectConvEmitter):
-    """Emits the kernel. Indices of the image and the weights count channels as the shape does."""
+    """Emits the kernel. Indices of the weights count channels as the shape does, those of the image
+    one by one."""
 
     shape: Int8DirectConvShape
 
@@ -64,6 +78,16 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `VectorEmitter`."""
         return self.shape.dot.accumulator
 
+    @property
+    def pixel_stride(self) -> int:
+        """See `DirectConvEmitter`."""
+        return self.shape.factors
+
+    @property
+    def channel_stride(self) -> Index:
+        """See `DirectConvEmitter`."""
+        return self.shape.group
+
     # Products
 
     def channels(
@@ -72,18 +96,24 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `DirectConvEmitter`."""
         dot = self.shape.dot
 
-        def factor(pixel: Pixel, index: ir.Value) -> ir.Value:
-            held = dot.load_one(self.image, self.times(self.add(pixel.offset, index), dot.size))
+        def factor(pixel: Pixel, index: ir.Value, count: int | None) -> ir.Value:
+            at = self.add(pixel.offset, self.times(index, dot.size))
+            held = dot.load_one(self.image, at, count)
             if pixel.inside is not None:
                 held = arith.select(pixel.inside, held, self._border_group())
             return dot.repeated(held)
 
-        def group(index: ir.Value, registers: Registers) -> Registers:
+        def group(
+            index: ir.Value, registers: Registers, factors_read: int | None = None
+        ) -> Registers:
             line = self.add(weights, self.times(index, self.shape.nr))
-            factors = [factor(pixel, index) for pixel in pixels]
+            factors = [factor(pixel, index, factors_read) for pixel in pixels]
             return self._add_products(registers, factors, line)
 
-        return self.loop((self.index(0), self.index(count)), accumulators, group)
+        rest = self.shape.rest
+        full = count - 1 if rest else count
+        accumulators = self.loop((self.index(0), self.index(full)), accumulators, group)
+        return group(self.index(full), accumulators, rest) if rest else accumulators
 
     def vectors(
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers

@@ -254,8 +254,7 @@ class MatmulEmitter(VectorEmitter):
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
                 positions = self._positions(result, tiles.size, feature, parts)
-                at = self.add(self.times(row, shape.k), k_block.start)
-                rows = LhsBlock(self.x, at, tiles.size, shape.k, shape.line)
+                rows = self.left(row, k_block.start, tiles.size)
                 accumulators = self._start(positions, self.zeros(tiles.size, parts), k_block)
                 ahead = self._ahead(line, weights)
                 accumulators = self.multiply(
@@ -264,6 +263,12 @@ class MatmulEmitter(VectorEmitter):
                 self._finish(positions, accumulators, k_block)
 
             self.repeat(0, tiles.count, tile)
+
+    def left(self, row: ir.Value, start: ir.Value, count: int) -> LhsBlock:
+        """`count` rows, from `row` on, of a K block that begins at line `start` of a panel."""
+        shape = self.shape
+        at = self.add(self.times(row, shape.k), start)
+        return LhsBlock(self.x, at, count, shape.k, shape.line)
 
     def _ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch:
         """The part of the next weights to prefetch while the tile at row `line` of a block is

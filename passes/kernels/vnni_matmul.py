@@ -18,6 +18,13 @@ class VnniMatmulShape(MatmulShape):
     """A matmul whose K is counted in groups."""
 
     dot: GroupDot = DOT_BF16
+    factors: int = 0
+    """Factors of a row, if they do not fill the last group of `k`; that is in one K block then."""
+
+    @property
+    def rest(self) -> int:
+        """Factors in the last group; 0 if it is full."""
+        return self.factors % self.dot.size
 
     @property
     def flops(self) -> int | None:
@@ -67,22 +74,34 @@ class VnniMatmulEmitter(MatmulEmitter):
         assert mask is None
         dot, parts = self.shape.dot, len(accumulators) // left.count
 
-        def step(index: ir.Value, registers: Registers) -> Registers:
+        def step(index: ir.Value, registers: Registers, count: int | None = None) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
             starts = [self.add(line, part * self.lanes) for part in range(parts)]
             columns = [dot.load(right, self.times(at, dot.size)) for at in starts]
-            element = self.add(left.start, self.times(index, left.step))
+            element = self.add(left.start, self.times(index, dot.size))
             if ahead is not None:
                 at = self.add(ahead.start, self.times(index, ahead.step))
                 at = self.times(at, dot.size)
                 memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
             ats = [self.add(element, product(left.stride, row)) for row in range(left.count)]
-            factors = [dot.broadcast(left.memory, self.times(at, dot.size)) for at in ats]
+            factors = [dot.broadcast(left.memory, at, count) for at in ats]
             exact = self._exact(start, index)
             return add_all_products(self, dot, registers, factors, columns, exact)
 
         end = self.index(k) if isinstance(k, int) else k
-        return self.loop((self.index(0), end), accumulators, step)
+        rest = self.shape.rest
+        if not rest:
+            return self.loop((self.index(0), end), accumulators, step)
+        last = self.index(self.shape.k - 1)
+        accumulators = self.loop((self.index(0), last), accumulators, step)
+        return step(last, accumulators, rest)
+
+    def left(self, row: ir.Value, start: ir.Value, count: int) -> LhsBlock:
+        """See `MatmulEmitter`. Places in rows count factors."""
+        shape, size = self.shape, self.shape.dot.size
+        length = shape.factors or shape.k * size
+        at = self.add(self.times(row, length), self.times(start, size))
+        return LhsBlock(self.x, at, count, length, shape.line, size)
 
     def _exact(self, start: ir.Value, number: ir.Value) -> ir.Value | None:
         """The element of `exact_lines` for line `number` of those that begin at `start`."""
