@@ -5,7 +5,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from ..kernels.scalar_functions import SMALL, like, product, round_half_even, round_small
+from ..kernels.scalar_functions import SMALL, clamp, like, product, round_half_even, round_small
 from .conversion import convert_scalar
 from .scalar_rules import NOT_F32, scalar_rule
 
@@ -27,10 +27,7 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     low, high = (arith.subf(like(limit, quotient), zero_float) for limit in (info.min, info.max))
     is_small = wide == _F32 and max(-info.min, info.max) <= SMALL
     rounded = quotient if is_small else round_half_even(quotient)
-    above = arith.cmpf(arith.CmpFPredicate.OGT, rounded, low)  # not so for NaN
-    inside = arith.select(above, rounded, low)
-    below = arith.cmpf(arith.CmpFPredicate.OLT, inside, high)
-    inside = arith.select(below, inside, high)
+    inside = clamp(rounded, low, high)
     whole = round_small(inside) if is_small else arith.fptosi(zero.type, inside)
     return convert_scalar(arith.addi(whole, zero), _I32, target)
 

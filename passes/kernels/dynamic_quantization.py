@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, VectorEmitter
-from .scalar_functions import compare, like, round_small, with_element
+from .scalar_functions import clamp, compare, like, round_small, with_element
 from .sizes import index
 
 MOST_PARTS = 16
@@ -123,18 +123,13 @@ class _PartsEmitter(VectorEmitter):
 
         found = self.each(bounds, [zero] * 2 * _UNROLL, several, single)
         low, high = found[:_UNROLL], found[_UNROLL:]
-        return self._across(low, arith.minimumf), self._across(high, arith.maximumf)
+        return self._combine_all(low, arith.minimumf), self._combine_all(high, arith.maximumf)
 
-    def _across(self, vectors: Registers, combine: Callable[..., ir.Value]) -> ir.Value:
+    def _combine_all(self, vectors: Registers, combine: Callable[..., ir.Value]) -> ir.Value:
         """The combined elements of `vectors`."""
         while len(vectors) > 1:
             vectors = list(map(combine, vectors[::2], vectors[1::2]))
-        (total,), lanes = vectors, self.lanes
-        while lanes > 1:
-            lanes //= 2
-            halves = (list(range(first, first + lanes)) for first in (0, lanes))
-            total = combine(*(vector.shuffle(total, total, half) for half in halves))
-        return vector.extract(total, [], [0])
+        return self.across(vectors[0], combine)
 
 
 class RangeEmitter(_PartsEmitter):
@@ -179,7 +174,7 @@ class DynamicQuantizationEmitter(_PartsEmitter):
         extent = arith.subf(high, low)
         scale = arith.divf(extent, like(255, extent))
         scale = arith.select(compare("OEQ", extent, 0), like(1, extent), scale)
-        start = _within(arith.negf(arith.divf(low, scale)), like(0, low), like(255, low))
+        start = clamp(arith.negf(arith.divf(low, scale)), like(0, low), like(255, low))
         zero = round_small(start)
         is_first = self.compare(arith.CmpIPredicate.eq, workgroup_id, 0)
         self.choose(is_first, lambda: self._store_parameters(scale, zero), lambda: None)
@@ -214,7 +209,7 @@ class DynamicQuantizationEmitter(_PartsEmitter):
                 return value if type_ == value.type else vector.broadcast(type_, value)
 
             quotient = arith.divf(x, alike(scale))
-            whole = round_small(_within(quotient, alike(low), alike(high)))
+            whole = round_small(clamp(quotient, alike(low), alike(high)))
             return arith.trunci(with_element(x, element), arith.addi(whole, alike(zero)))
 
         def several(at: ir.Value, registers: Registers) -> Registers:
@@ -227,9 +222,3 @@ class DynamicQuantizationEmitter(_PartsEmitter):
             return registers
 
         self.each(bounds, [], several, single)
-
-
-def _within(x: ir.Value, low: ir.Value, high: ir.Value) -> ir.Value:
-    """`x` where it lies between `low` and `high`, else the end that it exceeds; NaN gives `low`."""
-    inside = arith.select(compare("OGT", x, low), x, low)
-    return arith.select(compare("OLT", inside, high), inside, high)

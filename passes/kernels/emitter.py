@@ -260,6 +260,18 @@ class VectorEmitter:
             total = arith.addf(total, value) if sign > 0 else arith.subf(total, value)
         return total
 
+    def across(self, total: ir.Value, combine: Callable[..., ir.Value]) -> ir.Value:
+        """The combined elements of a vector, as a scalar: halves of it, then of these."""
+        lanes = lanes_of(total)
+        while lanes > 1:
+            lanes //= 2
+            low, high = (
+                vector.shuffle(total, total, list(range(first, first + lanes)))
+                for first in (0, lanes)
+            )
+            total = combine(low, high)
+        return vector.extract(total, [], [0])
+
     def transposed(self, rows: Registers) -> Registers:
         """Transpose a square of vectors, as many as lanes, by exchanging blocks of half the lanes,
         then of a quarter, and so on."""

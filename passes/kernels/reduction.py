@@ -77,7 +77,7 @@ class ReductionEmitter(VectorEmitter):
         def plane(number: ir.Value) -> None:
             start = arith.muli(number, self.extent)
             accumulators = self._accumulate(start, arith.addi(start, self.extent))
-            total = self._across(accumulators)
+            total = self.across(accumulators, self.combine)
             memref.store(finish(total), self.target, [number])
 
         self._each_unit(workgroup_id, columns.chunk, self.outer, plane)
@@ -104,18 +104,6 @@ class ReductionEmitter(VectorEmitter):
         mask = self.lanes_below(arith.subi(end, vectors))
         rest = vector.maskedload(self.vector_type, self.source, [vectors], mask, neutral)
         return self.combine(rest, totals[0])
-
-    def _across(self, total: ir.Value) -> ir.Value:
-        """The combined elements of a vector, as a scalar."""
-        lanes = self.lanes
-        while lanes > 1:
-            lanes //= 2
-            low, high = (
-                vector.shuffle(total, total, list(range(first, first + lanes)))
-                for first in (0, lanes)
-            )
-            total = self.combine(low, high)
-        return vector.extract(total, [], [0])
 
     def reduce_columns(self, workgroup_id: ir.Value, columns: Columns, finish: Finish) -> None:
         """Emit a workgroup that reduces columns of planes."""

@@ -67,6 +67,12 @@ def round_half_even(x: Scalar) -> Scalar:
     return math.roundeven(x)
 
 
+def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """`x` where it lies between `low` and `high`, else the end that it exceeds; NaN gives `low`."""
+    inside = arith.select(compare("OGT", x, low), x, low)
+    return arith.select(compare("OLT", inside, high), inside, high)
+
+
 def round_small(x: Scalar) -> Scalar:
     """The integer, i32, nearest to an f32 `x` of at most `SMALL`, halves to even.
 
