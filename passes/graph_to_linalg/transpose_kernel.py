@@ -1,5 +1,10 @@
-"""Calls of the kernel that transposes tensors of named sizes, on CPUs that kernels are written for
-(`kernels.transpose`). IREE's code for them moves element by element."""
+"""Calls of the kernel that transposes tensors, on CPUs that kernels are written for
+(`kernels.transpose`).
+
+IREE's code moves tensors of named sizes element by element. Of known sizes, it copies rows slowly,
+and reads columns of many pages in an order that misses the TLB: 24x176640 takes seven times as long
+as in the kernel. It is left what it computes together with other ops, and what has few columns.
+"""
 
 from collections.abc import Sequence
 
@@ -19,6 +24,11 @@ from .kernel_calls import define, flat_of
 from .lowering import Lowering, plain_type
 
 _FEW_ROWS = 8
+_FEW_COLUMNS = 12
+_LINE_BYTES = 64
+_IN_ONE_LOOP = (
+    graph.ElementwiseOp, graph.Reduction, graph.MatmulOp, graph.GatherOp,
+)  # fmt: skip
 
 
 def transpose_by_kernel(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir.Value | None:
@@ -35,15 +45,31 @@ def transpose_by_kernel(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir
 
 
 def is_for_kernel(op: graph.TransposeOp) -> bool:
-    """Return whether the kernel transposes the operand of `op`: elements of whole bytes move, some
-    size has a name, and the reader does not read the operand in place."""
+    """Return whether the kernel transposes the operand of `op`: elements of whole bytes move, and
+    the reader does not read the operand in place."""
     type_ = graph.type_of(op.x)
-    if type_.is_static or 0 in type_.shape or graph.bit_width(type_.dtype) % 8:
+    if 0 in type_.shape or graph.bit_width(type_.dtype) % 8 or type_.dtype.itemsize > 8:
         return False
-    if type_.dtype.itemsize > 8:
+    sizes, perm = merged_axes(type_.shape, op.attrs["perm"])
+    if perm == sorted(perm) or _is_read_in_place(op):
         return False
-    _, perm = merged_axes(type_.shape, op.attrs["perm"])
-    return perm != sorted(perm) and not _is_read_in_place(op)
+    return not type_.is_static or (_is_fast(type_, perm, sizes) and not _is_fused(op))
+
+
+def _is_fast(type_: graph.TensorType, perm: Sequence[int], sizes: Sequence[Size]) -> bool:
+    """Return whether the kernel is faster than IREE's code, for known sizes."""
+    rows = graph.static_size(sizes[-1])
+    if perm[-1] == len(perm) - 1:
+        return rows * type_.dtype.itemsize >= _LINE_BYTES
+    return min(rows, graph.static_size(sizes[perm[-1]])) >= _FEW_COLUMNS
+
+
+def _is_fused(op: graph.TransposeOp) -> bool:
+    """Return whether IREE computes the transpose in a loop with an op that makes its operand or
+    reads its result."""
+    producer, users = op.x.owner, [use.owner for use in op.result.uses]
+    around = [*users, *([] if isinstance(producer, ir.Block) else [producer])]
+    return any(isinstance(graph.graph_op(each), _IN_ONE_LOOP) for each in around)
 
 
 def _is_read_in_place(op: graph.TransposeOp) -> bool:

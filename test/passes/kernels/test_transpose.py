@@ -1,4 +1,4 @@
-"""The kernel that transposes tensors of named sizes, against numpy."""
+"""The kernel that transposes tensors, against numpy."""
 
 import itertools
 
@@ -37,6 +37,27 @@ def test_all_orders_of_three_axes(vector_bits):
         assert compiled.report.rewrites["transpose-kernel"].count == len(perms)
         for sizes in ((3, 70, 41), (2, 300, 16), (1, 1, 1), (0, 3, 4), (17, 1, 90), (64, 64, 64)):
             _check(compiled, perms, np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes))
+
+
+def test_known_sizes():
+    shapes = {(24, 5000): 1, (300, 2, 16): 1, (3, 5000): 0, (300, 2, 8): 0}  # for the kernel or not
+    for (*outer, last), count in shapes.items():
+        perm = (1, 0, 2)[: len(outer) + 1]
+        with _compiled([perm], [*outer, last], np.float32) as compiled:
+            fired = compiled.report.rewrites.get("transpose-kernel")
+            assert (fired.count if fired else 0) == count, (outer, last)
+            shape = (*outer, last)
+            _check(compiled, [perm], np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+
+
+def test_a_loop_with_other_ops_is_left_alone():
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]),
+        helper.make_node("Exp", ["t"], ["y"]),
+    ]
+    model = build_model(nodes, {"x": (np.float32, [64, 500])}, ["y"])
+    with graphc.compile(model, cache=False) as compiled:
+        assert "transpose-kernel" not in compiled.report.rewrites
 
 
 @pytest.mark.parametrize(
