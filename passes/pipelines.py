@@ -58,6 +58,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
         "cpu-select-nbits-kernels{{{cpu} bf16x3={bf16x3} exact={exact}}}",  # others
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
+        "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout
         *_CLEAN,

@@ -1,5 +1,6 @@
 """Convolutions."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -226,6 +227,25 @@ class ConvTransposeOp(Contraction, name="conv_transpose"):
         inner = tuple(slice(a, f - b) for a, b, f in zip(low, high, full, strict=True))
         cropped = result[(slice(None), slice(None), *inner)]
         return from_channels_first(cropped, layout).astype(dtype)
+
+
+def sub_pixel_weights(w: np.ndarray, groups: int, strides: Sequence[int]) -> np.ndarray:
+    """Weights of the convolution that computes all results of a transposed one (Shi et al., 2016).
+
+    Along an axis, result ``q * stride + r`` of a transposed convolution is the sum over ``j`` of
+    input ``q - j`` times tap ``r + stride * j``: a convolution for each ``r``, here its features.
+    `w` [C, F/groups, kernel...] gives [taps..., C/groups, groups * strides... * F/groups], with
+    ``ceil(kernel / stride)`` taps, reversed.
+    """
+    taps = [-(-k // stride) for k, stride in zip(w.shape[2:], strides, strict=True)]
+    wanted = [tap * stride for tap, stride in zip(taps, strides, strict=True)]
+    behind = [(0, more - k) for more, k in zip(wanted, w.shape[2:], strict=True)]
+    w = np.pad(w, [(0, 0), (0, 0), *behind])
+    split = itertools.chain.from_iterable(zip(taps, strides, strict=True))
+    w = w.reshape(groups, w.shape[0] // groups, w.shape[1], *split)
+    outer, phases = [3 + 2 * i for i in range(len(taps))], [4 + 2 * i for i in range(len(taps))]
+    w = np.flip(w, tuple(outer)).transpose([*outer, 1, 0, *phases, 2])
+    return w.reshape(*taps, w.shape[len(taps)], -1)
 
 
 conv = builder(ConvOp)

@@ -1,6 +1,5 @@
 """Transposed convolutions, as convolutions."""
 
-import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -39,18 +38,13 @@ def conv_transpose(ctx: Lowering, op: graph.ConvTransposeOp, x: ir.Value, w: ir.
 def _interleaved(
     x: Operand, w: np.ndarray, result: graph.TensorType, attrs: dict[str, Any]
 ) -> Operand:
-    """Compute all results within a stride as the features of one convolution.
-
-    Along an axis, result ``q * stride + r`` is the sum over ``j`` of input ``q - j`` times tap
-    ``r + stride * j``: a separate convolution for each ``r``, here in the features.
-    """
+    """Compute all results within a stride as the features of one convolution: see
+    `graph.sub_pixel_weights`."""
     groups, strides = attrs["groups"], attrs["strides"]
     axes = len(strides)
-    taps = [
-        -(-(k + extra) // stride)
-        for k, extra, stride in zip(w.shape[2:], attrs["output_padding"], strides, strict=True)
-    ]
-    weights = known(x.ctx, _phases(w, groups, strides, taps))
+    behind = [(0, extra) for extra in attrs["output_padding"]]
+    weights = graph.sub_pixel_weights(np.pad(w, [(0, 0), (0, 0), *behind]), groups, strides)
+    taps, weights = weights.shape[:axes], known(x.ctx, weights)
     positions = [size + tap - 1 for size, tap in zip(x.shape[1:-1], taps, strict=True)]
     per_group, batch = result.shape[-1] // groups, x.shape[0]
     type_ = result.with_shape([batch, *positions, weights.shape[-1]])
@@ -63,19 +57,6 @@ def _interleaved(
     y = y.transposed([0, *pairs, 1 + axes, 2 + 2 * axes])
     full = [size * stride for size, stride in zip(positions, strides, strict=True)]
     return _cropped(y.reshaped([batch, *full, result.shape[-1]]), attrs["low"], result)
-
-
-def _phases(w: np.ndarray, groups: int, strides: Any, taps: list[int]) -> np.ndarray:
-    """[C, F, kernel...] -> [taps..., C/groups, groups * strides... * F], with reversed taps."""
-    axes = len(strides)
-    wanted = [tap * stride for tap, stride in zip(taps, strides, strict=True)]
-    behind = [(0, more - k) for more, k in zip(wanted, w.shape[2:], strict=True)]
-    w = np.pad(w, [(0, 0), (0, 0), *behind])
-    split = itertools.chain.from_iterable(zip(taps, strides, strict=True))
-    w = w.reshape(groups, w.shape[0] // groups, w.shape[1], *split)
-    outer, phases = [3 + 2 * i for i in range(axes)], [4 + 2 * i for i in range(axes)]
-    w = np.flip(w, tuple(outer)).transpose([*outer, 1, 0, *phases, 2])
-    return w.reshape(*taps, w.shape[axes], -1)
 
 
 def _stuffed(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
