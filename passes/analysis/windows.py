@@ -1,7 +1,7 @@
 """Windows of convolutions, as passes see them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -9,7 +9,14 @@ from ...dialects import graph
 from ...mlir import ir
 
 
-def is_pointwise(weights: np.ndarray, attrs: Mapping[str, Any]) -> bool:
+class Shaped(Protocol):
+    """Weights of known sizes: an array, or what the run computes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
+def is_pointwise(weights: Shaped, attrs: Mapping[str, Any]) -> bool:
     """Return whether a convolution is pointwise: each output pixel is one input pixel times a
     matrix. Strides may skip input pixels.
 

@@ -9,12 +9,13 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import ir
-from ..analysis.windows import is_pointwise
+from ..analysis.windows import Shaped, is_pointwise
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
-from ..infra.query import constant_array, producer
+from ..infra.query import producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from .conv_weights import ConvWeights
 from .pixel_tiles import PixelTile, PixelTiles
 
 MIN_PIXELS = 4
@@ -42,15 +43,15 @@ MIN_WORKGROUPS = 2
 @register
 @dataclass(frozen=True)
 class GraphDirectConv(Pass):
-    """Convolve with constant weights in panels, a tile of the result in registers at a time.
+    """Convolve with weights in panels, a tile of the result in registers at a time.
 
     %1 = "graph.conv"(%x, %w) : 1x56x56x64, 3x3x64x64
     -->
     %1 = "graph.direct_conv"(%x, %w') {tile_w = 6} : 1x56x56x64, 1x3x3x64x64
 
     For channels-last images and sequences of f32. Small groups are joined, with zeros between
-    them, until they fill a vector; in depthwise convolutions, channels fill it. Exact up to the
-    order of sums.
+    them, until they fill a vector; in depthwise convolutions, channels fill it. Weights that the
+    run computes are moved into panels by it. Exact up to the order of sums.
     """
 
     name = "graph-direct-conv"
@@ -65,7 +66,7 @@ class GraphDirectConv(Pass):
 
 
 class DirectConv(Rewrite):
-    """``conv(x, constant)  -->  direct_conv(x, panels)``."""
+    """``conv(x, w)  -->  direct_conv(x, panels)``."""
 
     name = "direct-conv"
     root = graph.ConvOp
@@ -74,13 +75,12 @@ class DirectConv(Rewrite):
         self.cpu, self.lanes, self.tiles = cpu, cpu.lanes, PixelTiles(cpu)
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
-        attrs = op.attrs
-        weights = constant_array(op.w)
-        if attrs["layout"] != "channels_last" or weights is None or weights.ndim not in (3, 4):
+        attrs, type_ = op.attrs, graph.type_of(op.w)
+        if attrs["layout"] != "channels_last" or type_.rank not in (3, 4):
             return None
-        return {"weights": weights, "attrs": attrs}
+        return {"weights": ConvWeights.of(op.w), "attrs": attrs} if type_.is_static else None
 
-    def check(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def check(self, op: graph.ConvOp, weights: ConvWeights, attrs: dict[str, Any]) -> str | None:
         image, result = graph.type_of(op.x).shape, graph.type_of(op.result).shape
         if weights.dtype != np.float32:
             return "only f32 is convolved directly"
@@ -95,9 +95,11 @@ class DirectConv(Rewrite):
             return "its weights come from memory, which a matmul reads once for all pixels"
         if weights.shape[-2] == 1 and attrs["groups"] > 1:
             return self._check_depthwise(weights, attrs)
-        joined = join_small_groups(weights, attrs["groups"], self.lanes)
+        joined = groups_to_join(weights.shape[-1], attrs["groups"], self.lanes)
         if isinstance(joined, str):
             return joined
+        if joined > 1 and weights.array is None:
+            return "its weights are computed, and small groups would have to be joined"
         tile = self._tile_of(op, weights, attrs)
         if tile.features < min(tile.vectors * self.lanes * MIN_FILLED, weights.shape[-1]):
             return "features fill too little of their vectors"
@@ -106,7 +108,7 @@ class DirectConv(Rewrite):
         few = at_least(MIN_WORKGROUPS - 1, shares)
         return "too few rows for threads to share" if few else None
 
-    def _check_depthwise(self, weights: np.ndarray, attrs: dict[str, Any]) -> str | None:
+    def _check_depthwise(self, weights: ConvWeights, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
             return "it is depthwise with several features for each channel"
         tile = self.tiles.depthwise(None, weights.shape[-1])
@@ -115,39 +117,41 @@ class DirectConv(Rewrite):
         few = np.prod(weights.shape[:-2]) < DEPTHWISE_TAPS
         return "the backend convolves few taps depthwise as well" if few else None
 
-    def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
+    def rewrite(self, op: graph.ConvOp, weights: ConvWeights, attrs: dict[str, Any]) -> ir.Value:
         tile = self._tile_of(op, weights, attrs)
-        dense, groups = self._joined(weights, attrs)
-        panels = graph.constant(value=graph.pack_kernel(dense, tile.features))
+        joined = self._groups_to_join(weights, attrs)
+        groups, panels = attrs["groups"], weights.panels(tile.features, attrs["groups"], joined)
         window = {name: attrs[name] for name in ("strides", "dilations", "low", "high")}
         dense = not is_depthwise(weights, attrs)
         image, layout = _image(op.x) if dense else (op.x, "channels_last")
         return graph.direct_conv(
-            image, panels, groups=groups, features=weights.shape[-1], tile_w=tile.pixels,
+            image, panels, groups=groups // joined, features=weights.shape[-1], tile_w=tile.pixels,
             lanes=self.lanes, layout=layout, **window,
         )  # fmt: skip
 
-    def _streams(self, weights: np.ndarray, pixels: graph.Shape) -> bool:
+    def _streams(self, weights: ConvWeights, pixels: graph.Shape) -> bool:
         """Return whether weights exceed the caches and are multiplied by few pixels only."""
         large = weights.nbytes > self.cpu.l3_bytes * STREAMED_SHARE
         return large and at_least(STREAMED_PIXELS, graph.element_count(pixels))
 
-    def _joined(self, weights: np.ndarray, attrs: dict[str, Any]) -> tuple[np.ndarray, int]:
-        """The weights and the number of groups after joining small groups."""
+    def _groups_to_join(self, weights: ConvWeights, attrs: dict[str, Any]) -> int:
+        """The number of groups that become one."""
         if is_depthwise(weights, attrs):
-            return weights, attrs["groups"]
-        joined = join_small_groups(weights, attrs["groups"], self.lanes)
+            return 1
+        joined = groups_to_join(weights.shape[-1], attrs["groups"], self.lanes)
         assert not isinstance(joined, str)
         return joined
 
-    def _tile_of(self, op: Any, weights: np.ndarray, attrs: dict[str, Any]) -> PixelTile:
+    def _tile_of(self, op: Any, weights: ConvWeights, attrs: dict[str, Any]) -> PixelTile:
         size = graph.type_of(op.result).shape[-2]
         pixels = None if isinstance(size, Dim) else size
         if is_depthwise(weights, attrs):
             return self.tiles.depthwise(pixels, attrs["groups"])
-        joined, groups = self._joined(weights, attrs)
-        k = int(np.prod(joined.shape[:-1]))
-        return self.tiles.dense(pixels, k, joined.shape[-1] // groups, evenly=groups > 1)
+        joined = self._groups_to_join(weights, attrs)
+        *kernel, channels, features = weights.shape
+        groups = attrs["groups"] // joined
+        k = int(np.prod(kernel)) * channels * joined
+        return self.tiles.dense(pixels, k, features // groups, evenly=groups > 1)
 
 
 def _image(x: ir.Value) -> tuple[ir.Value, str]:
@@ -160,22 +164,28 @@ def _image(x: ir.Value) -> tuple[ir.Value, str]:
     return (transposed.x, "channels_first") if moved else (x, "channels_last")
 
 
-def is_depthwise(weights: np.ndarray, attrs: dict[str, Any]) -> bool:
+def is_depthwise(weights: Shaped, attrs: dict[str, Any]) -> bool:
     """Return whether the convolution is depthwise, with one kernel for each of several channels."""
     return weights.shape[-2] == 1 and weights.shape[-1] == attrs["groups"] > 1
 
 
+def groups_to_join(features: int, groups: int, lanes: int) -> int | str:
+    """The number of groups whose features, of `features` of all, fill vectors together, or the
+    reason why none do. The vectors of a single group may be partial."""
+    if groups == 1:
+        return 1
+    for joined in (n for n in range(1, groups + 1) if groups % n == 0):
+        if joined * features // groups % lanes == 0:
+            return joined
+        if joined * features // groups > lanes:
+            return "groups do not fill vectors evenly"
+    return "features do not fill vectors evenly"
+
+
 def join_small_groups(w: np.ndarray, groups: int, lanes: int) -> tuple[np.ndarray, int] | str:
     """Join groups until their features fill vectors: the weights and the number of groups, or the
-    reason why that fails. The vectors of a single group may be partial."""
-    if groups == 1:
-        return w, 1
-    features = w.shape[-1] // groups
-    for joined in (n for n in range(1, groups + 1) if groups % n == 0):
-        if joined * features % lanes == 0:
-            break
-        if joined * features > lanes:
-            return "groups do not fill vectors evenly"
-    else:
-        return "features do not fill vectors evenly"
-    return graph.join_groups(w, groups, joined), groups // joined
+    reason why that fails."""
+    joined = groups_to_join(w.shape[-1], groups, lanes)
+    if isinstance(joined, str):
+        return joined
+    return (w, 1) if groups == 1 else (graph.join_groups(w, groups, joined), groups // joined)

@@ -119,3 +119,20 @@ func.func @named_sizes(%x: tensor<?x?x?x8xf32, ["n", "h", "w"]>) -> tensor<?x?x?
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<?x?x?x8xf32, ["n", "h", "w"]>, tensor<3x3x8x128xf32>) -> tensor<?x?x?x128xf32, ["n", "h", "w"]>
   return %y : tensor<?x?x?x128xf32, ["n", "h", "w"]>
 }
+
+// -----
+
+// Weights that the run computes are moved into panels by one transpose, of the channels-first ones.
+// Their small groups are not joined.
+
+// CHECK-LABEL: @computed_weights
+// CHECK: %[[SPLIT:.*]] = "graph.reshape"(%arg1) {{.*}} -> tensor<2x64x8x3x3xf32>
+// CHECK-NEXT: %[[PANELS:.*]] = "graph.transpose"(%[[SPLIT]]) {perm = array<i64: 0, 3, 4, 2, 1>}
+// CHECK-NEXT: "graph.direct_conv"(%arg0, %[[PANELS]])
+// CHECK: "graph.conv"{{.*}}groups = 2
+func.func @computed_weights(%x: tensor<1x8x56x8xf32>, %w: tensor<128x8x3x3xf32>, %v: tensor<3x3x4x8xf32>) -> (tensor<1x8x56x128xf32>, tensor<1x8x56x8xf32>) {
+  %last = "graph.transpose"(%w) {perm = array<i64: 2, 3, 1, 0>} : (tensor<128x8x3x3xf32>) -> tensor<3x3x8x128xf32>
+  %y = "graph.conv"(%x, %last) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x56x8xf32>, tensor<3x3x8x128xf32>) -> tensor<1x8x56x128xf32>
+  %z = "graph.conv"(%x, %v) {dilations = array<i64: 1, 1>, groups = 2 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x8x56x8xf32>, tensor<3x3x4x8xf32>) -> tensor<1x8x56x8xf32>
+  return %y, %z : tensor<1x8x56x128xf32>, tensor<1x8x56x8xf32>
+}
