@@ -1,4 +1,5 @@
-"""Normalisations: reductions, then one elementwise generic. The backend fuses them."""
+"""Normalisations: kernels for rows of f32, otherwise reductions and one elementwise generic, which
+the backend fuses."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -10,13 +11,15 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, math
-from ..kernels.softmax import LANES, SoftmaxEmitter, SoftmaxRows
+from ..kernels.softmax import LANES, SoftmaxEmitter
 from .dispatch import behind_barrier
 from .generic import fill, generic, parallel, projection
 from .kernel_calls import run_emitter
 from .lowering import Fusion, Lowering, lowers, plain_element, scalar_constant
 from .movement import extract_slice, pad_tensor
+from .norm_kernel import normalize_by_kernel, reason_against_kernel
 from .reduction import accumulator, complete
+from .rows import row_chunks
 from .scalar import convert_scalar
 from .scratch import Prepared, prepares
 
@@ -204,12 +207,9 @@ def _is_for_kernel(op: graph.SoftmaxOp) -> bool:
 
 
 def _softmax_kernel(ctx: Lowering, x: Value, type_: graph.TensorType) -> Value:
-    *outer, length = type_.shape
-    rows = graph.element_count(outer)
-    known = [size if isinstance(size, int) else None for size in (rows, length)]
-    sizes = [size for size in (rows, length) if isinstance(size, Dim)]
+    shape, sizes = row_chunks(type_, type_.rank - 1)
     return run_emitter(
-        ctx, "softmax", shape := SoftmaxRows(*known), (), [(x, type_)], [type_], sizes,
+        ctx, "softmax", shape, (), [(x, type_)], [type_], sizes,
         lambda *buffers: SoftmaxEmitter(shape, *buffers),
     )  # fmt: skip
 
@@ -259,21 +259,28 @@ def _scaled(
 
 
 @prepares(graph.LayerNormOp)
-def row_sums(op: graph.LayerNormOp, cpu: CpuModel) -> Prepared:
-    """The sum of each row, which the sum of squares needs."""
-    del cpu
+def row_sums(op: graph.LayerNormOp, cpu: CpuModel) -> Prepared | None:
+    """The sum of each row, which the sum of squares needs, unless the kernel computes both."""
+    if cpu.has_vectors and reason_against_kernel(op) is None:
+        return None
     type_ = graph.type_of(op.x)
     sums = type_.with_shape(type_.shape[: op.attrs["axis"]])
     return Prepared(sums.with_dtype(accumulator(type_.dtype)))
 
 
-@lowers(graph.LayerNormOp, fuses=Fusion.PRODUCER)
+def _fusion_of_norm(op: graph.LayerNormOp) -> Fusion:
+    return Fusion.PRODUCER if reason_against_kernel(op) else Fusion.NONE
+
+
+@lowers(graph.LayerNormOp, fuses=_fusion_of_norm)
 def layer_norm(
     ctx: Lowering, op: graph.LayerNormOp, x: Value, scale: Value, bias: Value | None
 ) -> Value:
     """Sum the squares of centred elements, so that the variance of large numbers does not
     cancel."""
     type_ = graph.type_of(op.x)
+    if (y := normalize_by_kernel(ctx, op, x, scale, bias)) is not None:
+        return y
     rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.behind_barrier(x)
     factor = rows.mean_factor()
@@ -301,6 +308,8 @@ def layer_norm(
 @lowers(graph.RmsNormOp)
 def rms_norm(ctx: Lowering, op: graph.RmsNormOp, x: Value, scale: Value) -> Value:
     type_ = graph.type_of(op.x)
+    if (y := normalize_by_kernel(ctx, op, x, scale)) is not None:
+        return y
     rows = RowNormalization(ctx, type_, range(op.attrs["axis"], type_.rank))
     x = rows.behind_barrier(x)
     factor = rows.mean_factor()
