@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, math, vector
-from .rows import Position, Row, RowChunks
+from .rows import Position, FloatRow, RowChunks
 from .sizes import Index, index
 
 
@@ -54,9 +54,9 @@ class RowNormEmitter:
     def _row(self, start: ir.Value, length: Index) -> None:
         """Emit one row."""
         lanes = self.shape.lanes
-        x, y = (Row(memory, start, length, lanes) for memory in (self.source, self.target))
-        scale = Row(self.scale, index(0), length, lanes)
-        bias = None if self.bias is None else Row(self.bias, index(0), length, lanes)
+        x, y = (FloatRow(memory, start, length, lanes) for memory in (self.source, self.target))
+        scale = FloatRow(self.scale, index(0), length, lanes)
+        bias = None if self.bias is None else FloatRow(self.bias, index(0), length, lanes)
         zero = x.splat(0)
         mean = zero
         if self.shape.centred:

@@ -78,7 +78,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Row:
+class FloatRow:
     """A row of `length` elements of `memory`, from `start` on, in vectors of `lanes`."""
 
     memory: ir.Value

@@ -1,7 +1,7 @@
 """A kernel for softmax along the last axis of f32, row by row."""
 
 from ...mlir import arith, ir, vector
-from .rows import Position, Row, RowChunks
+from .rows import Position, FloatRow, RowChunks
 from .sizes import Index
 from .vector_functions import exp_below_zero
 
@@ -21,7 +21,7 @@ class SoftmaxEmitter:
 
     def _row(self, start: ir.Value, length: Index) -> None:
         """Emit one row. The maximum may ignore NaN: a NaN minus the maximum is still a NaN."""
-        x, y = (Row(memory, start, length, LANES) for memory in (self.source, self.target))
+        x, y = (FloatRow(memory, start, length, LANES) for memory in (self.source, self.target))
         flags = ir.Attribute.parse("#arith.fastmath<nnan>")
         lowest, zero = x.splat(float("-inf")), x.splat(0)
         best = x.fold(

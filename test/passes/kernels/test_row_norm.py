@@ -53,7 +53,7 @@ def test_rows(named, vector_bits):
 
 
 def test_rows_of_named_length():
-    """Of two axes, with a scale of the same names."""
+    """Rows of two axes, with a scale of the same names."""
     node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=1)
     inputs = {"x": (np.float32, ["n", "a", "b"]), "s": (np.float32, ["a", "b"])}
     random = np.random.default_rng(0)
