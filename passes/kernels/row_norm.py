@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, math, vector
-from .rows import Position, FloatRow, RowChunks
+from .rows import FloatRow, Position, RowChunks
 from .sizes import Index, index
 
 

@@ -1,7 +1,7 @@
 """A kernel for softmax along the last axis of f32, row by row."""
 
 from ...mlir import arith, ir, vector
-from .rows import Position, FloatRow, RowChunks
+from .rows import FloatRow, Position, RowChunks
 from .sizes import Index
 from .vector_functions import exp_below_zero
 
