@@ -8,6 +8,7 @@ from .contraction import require_equal_sizes
 from .elementwise import require_float, require_integer
 from .traits import MixedPrecision
 from .types import TensorType
+from .window import from_channels_first, join_layout, split_layout, to_channels_first
 
 REGION_MODES = ("avg", "max")
 
@@ -30,7 +31,8 @@ class RoiAlignOp(GraphOp, name="roi_align"):
     """Regions sampled at points between elements (ONNX RoiAlign).
 
     `x` is [N, C, H, W]. A row of `rois` is x1, y1, x2, y2, in elements once multiplied by `scale`;
-    `batch` says which image it is of. The result is [regions, C, height, width].
+    `batch` says which image it is of. The result is [regions, C, height, width]. With the `layout`
+    ``channels_last``, C is the last axis of both.
 
     Each of its elements is the mean (`mode` ``avg``) of `ratio` by `ratio` points, of as many as
     the region has elements where `ratio` is 0; or the largest share (``max``) of any element in a
@@ -49,6 +51,7 @@ class RoiAlignOp(GraphOp, name="roi_align"):
     scale: Float
     mode: Str
     half_pixel: Bool
+    layout: Str
 
     @staticmethod
     def infer(
@@ -62,6 +65,7 @@ class RoiAlignOp(GraphOp, name="roi_align"):
         scale: float,
         mode: str,
         half_pixel: bool,
+        layout: str,
     ) -> TensorType:
         del scale, half_pixel
         _require_image(x, rois, 4, height, width)
@@ -69,7 +73,8 @@ class RoiAlignOp(GraphOp, name="roi_align"):
         if batch.rank != 1 or mode not in REGION_MODES or ratio < 0:
             raise TypeRuleError(f"batch indices {batch}, mode '{mode}' or ratio {ratio}")
         require_equal_sizes(rois.shape[0], batch.shape[0], "regions and batch indices")
-        return x.with_shape((rois.shape[0], x.shape[1], height, width))
+        _, channels, _ = split_layout(x.shape, layout)
+        return x.with_shape(join_layout(rois.shape[0], channels, (height, width), layout))
 
     @staticmethod
     def evaluate(
@@ -83,7 +88,9 @@ class RoiAlignOp(GraphOp, name="roi_align"):
         scale: float,
         mode: str,
         half_pixel: bool,
+        layout: str,
     ) -> np.ndarray:
+        x = to_channels_first(x, layout)
         (wide, corners), dtype = _wide(x, rois), x.dtype
         corners = corners * corners.dtype.type(scale) - corners.dtype.type(0.5 * half_pixel)
         result = np.zeros((len(rois), x.shape[1], height, width), wide.dtype)
@@ -92,7 +99,7 @@ class RoiAlignOp(GraphOp, name="roi_align"):
             rows = _points(y1, y2, height, ratio, half_pixel, image.shape[1])
             columns = _points(x1, x2, width, ratio, half_pixel, image.shape[2])
             result[i] = _pooled(image, rows, columns, mode)
-        return result.astype(dtype)
+        return from_channels_first(result.astype(dtype), layout)
 
 
 Points = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -1,6 +1,5 @@
-"""Regions of interest: a loop nest over the result, with loops over a bin in its body."""
-
-from typing import Any
+"""Regions of interest: a kernel for channels-last images on CPUs, otherwise a loop nest over the
+result, with loops over a bin in its body."""
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
@@ -10,24 +9,27 @@ from .loops import for_range
 from .lowering import Lowering, lowers
 from .numbers import Number, both, from_index
 from .reduction import accumulator
+from .roi_align_kernel import align_by_kernel
+from .roi_points import points_of
 
 
 @lowers(graph.RoiAlignOp)
 def roi_align(
     ctx: Lowering, op: graph.RoiAlignOp, x: ir.Value, rois: ir.Value, batch: ir.Value
 ) -> ir.Value:
+    if (y := align_by_kernel(ctx, op, x, rois, batch)) is not None:
+        return y
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
     regions, wide = _Regions(ctx, op, x, rois, batch), accumulator(source.dtype)
-    scale, shift = attrs["scale"], 0.5 * attrs["half_pixel"]
-    columns = [ctx.index(i) for i in range(4)]
     take_max = attrs["mode"] == "max"
+    columns = [ctx.index(column) for column in range(4)]
+    spatial, channels = ((1, 2), 3) if attrs["layout"] == "channels_last" else ((2, 3), 1)
 
     def element() -> ir.Value:
-        region, channel, row, column = (loop_index(i) for i in range(4))
-        image = regions.image(region)
-        x1, y1, x2, y2 = (regions.number(region, c) * scale - shift for c in columns)
-        rows = _Points(y1, y2, row, attrs["height"], regions.extents[0], attrs)
-        cols = _Points(x1, x2, column, attrs["width"], regions.extents[1], attrs)
+        at = [loop_index(i) for i in range(4)]
+        image, channel = regions.image(at[0]), at[channels]
+        corners = [regions.number(at[0], column) for column in columns]
+        rows, cols = points_of(attrs, corners, [at[axis] for axis in spatial], regions.extents)
         initial = ctx.scalar(graph.lowest(wide) if take_max else 0, wide)
 
         def point(i: ir.Value, j: ir.Value, total: ir.Value) -> ir.Value:
@@ -99,7 +101,9 @@ class _Regions:
         if batch is not None:
             assert isinstance(op, graph.RoiAlignOp)
             self._batch_dtype = graph.type_of(op.batch).dtype
-        self.extents = [ctx.index(size) for size in source.shape[2:]]
+        self._last_channel = op.attrs.get("layout") == "channels_last"
+        sizes = source.shape[1:3] if self._last_channel else source.shape[2:]
+        self.extents = [ctx.index(size) for size in sizes]
 
     def image(self, region: ir.Value) -> ir.Value:
         """The batch index of the image of `region`."""
@@ -114,46 +118,9 @@ class _Regions:
         return Number(found, self._dtype).to(self._wide)
 
     def element(self, image: ir.Value, channel: ir.Value, row: ir.Value, column: ir.Value):
-        found = tensor.extract(self._x, [image, channel, row, column])
+        at = (row, column, channel) if self._last_channel else (channel, row, column)
+        found = tensor.extract(self._x, [image, *at])
         return Number(found, self._dtype).to(self._wide)
-
-
-class _Points:
-    """The sampling points of one bin along one axis."""
-
-    def __init__(
-        self,
-        start: Number,
-        end: Number,
-        bin_index: ir.Value,
-        bins: int,
-        extent: ir.Value,
-        attrs: dict[str, Any],
-    ):
-        dtype = start.dtype
-        span = end - start if attrs["half_pixel"] else (end - start).max(1)
-        size = span / bins
-        ratio = attrs["ratio"]
-        self.count = size * 0 + ratio if ratio > 0 else size.ceil().max(0)
-        self.index_count = self.count.index()
-        self._first = start + from_index(bin_index, dtype) * size
-        self._step = size / self.count.max(1)
-        self._extent = from_index(extent, dtype)
-
-    def neighbours(self, i: ir.Value) -> list[tuple[ir.Value, Number]]:
-        """The two elements around point `i`, with their weights."""
-        dtype = self._step.dtype
-        p = self._first + (from_index(i, dtype) + 0.5) * self._step
-        inside = both(p.is_("ge", -1), p.is_("le", self._extent))
-        last = self._extent - 1
-        p = p.max(0).min(last)
-        low = p.floor()
-        part = p - low
-        high = (low + 1).min(last)
-        return [
-            (low.index(), (1 - part).where(inside, 0)),
-            (high.index(), part.where(inside, 0)),
-        ]
 
 
 def _rounded(x: Number) -> Number:

@@ -39,6 +39,7 @@ def roi_align(
         scale=spatial_scale,
         mode=mode.lower(),
         half_pixel=coordinate_transformation_mode == "half_pixel",
+        layout="channels_first",
     )
 
 

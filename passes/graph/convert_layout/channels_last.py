@@ -1,4 +1,4 @@
-"""Convolutions and pools on channels-last operands, between a pair of transposes."""
+"""Convolutions, pools and regions of interest on channels-last operands, between transposes."""
 
 from typing import Any
 
@@ -56,4 +56,19 @@ class PoolChannelsLast(_ChannelsLast):
         return graph.build(type(op), [x], attrs)
 
 
-CHANNELS_LAST = (ConvChannelsLast, ConvTransposeChannelsLast, PoolChannelsLast)
+class RoiAlignChannelsLast(_ChannelsLast):
+    """``roi_align(x, rois)  -->  transpose(roi_align(transpose(x), rois))``."""
+
+    name = "roi-align-channels-last"
+    root = graph.RoiAlignOp
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        return graph.roi_align(x, op.rois, op.batch, **attrs)
+
+
+CHANNELS_LAST = (
+    ConvChannelsLast,
+    ConvTransposeChannelsLast,
+    PoolChannelsLast,
+    RoiAlignChannelsLast,
+)

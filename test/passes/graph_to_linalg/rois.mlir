@@ -10,7 +10,7 @@ func.func @roi_align(%x: tensor<1x2x4x5xf32>, %r: tensor<3x4xf32>, %b: tensor<3x
     -> tensor<3x2x2x2xf32> {
   %y = "graph.roi_align"(%x, %r, %b) {
     height = 2 : i64, width = 2 : i64, ratio = 0 : i64, scale = 1.0 : f64, mode = "avg",
-    half_pixel = true
+    half_pixel = true, layout = "channels_first"
   } : (tensor<1x2x4x5xf32>, tensor<3x4xf32>, tensor<3xi64>) -> tensor<3x2x2x2xf32>
   return %y : tensor<3x2x2x2xf32>
 }
