@@ -1,11 +1,17 @@
 """lit's configuration: ``lit test`` runs all .mlir and .test files below this folder.
 
-Only pip packages are needed. The tools and FileCheck are those of the interpreter that runs lit.
+Only pip packages are needed. The tools and FileCheck are those of the interpreter that runs lit, in
+forks of one process that has imported them (`harness/fork_server.py`).
 """
 
+import atexit
 import importlib.util
 import os
+import shlex
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 import lit.formats
 from lit.TestingConfig import TestingConfig
@@ -19,13 +25,23 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.test_source_root, "..", "build", "lit")
 
+sys.path.insert(0, config.test_source_root)
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [config.test_source_root, os.environ.get("PYTHONPATH")])
+)
+from harness import fork_server  # noqa: E402
+
+FOLDER = tempfile.mkdtemp(prefix="graphc-lit-")
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+SOCKET = Path(FOLDER) / "socket"
+SERVER = fork_server.start(SOCKET)
+
 # A tool is a word of a RUN line: not the end of a path, nor a part of a longer name.
-for tool in ("gc-opt", "gc-compile", "gc-run"):
-    command = f"{sys.executable} -m graphc.tools.{tool.replace('-', '_')}"
+for tool in fork_server.PROGRAMS:
+    command = shlex.join(fork_server.command(tool, SOCKET))
     if tool == "gc-opt":  # every rewrite of every input is held to what it claims
         command += " --check-rewrites"
     config.substitutions.append((rf"(?<![\w/.-]){tool}(?![\w/.-])", command))
-config.substitutions.append((r"(?<![\w/.-])filecheck(?![\w/.-])", f"{sys.executable} -m filecheck"))
 config.substitutions.append(("%python", sys.executable))
 
 for variable in ("PYTHONPATH", "HOME"):
