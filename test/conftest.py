@@ -16,7 +16,7 @@ from graphc.compiler import driver
 from graphc.runtime.device import device
 from graphc.runtime.iree_compile import compiler
 from harness import compiled_together
-from harness.compile_once import CompileOnce
+from harness.compile_once import CompileOnce, prune
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -28,7 +28,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parent), os.environ.get("PYTHONPATH")])
 )
 
-# Files compiled by an earlier run are not results of this one.
+# What graphc cached in an earlier run is no result of this one; calls of the backend are kept, see
+# `share_compiles`.
 os.environ["GRAPHC_CACHE"] = "off"
 
 # The duration of an example depends on the load of the machine, not on the code.
@@ -138,15 +139,16 @@ def freeze_what_is_there():
     gc.freeze()
 
 
+COMPILED = Path(os.environ.get("GRAPHC_TEST_COMPILES") or HERE.parent / "build" / "test-compiles")
+"""The folder of compiled programs, for all processes of a run, and for later runs."""
+
+
 @pytest.fixture(scope="session", autouse=True)
-def share_compiles(tmp_path_factory):
-    """Compile equal programs once, by whichever process of the run comes first, and programs of
-    tests that began together by one call."""
-    folder = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        folder = folder.parent  # which the processes share
-    folder /= "compiled"
-    folder.mkdir(exist_ok=True)
+def share_compiles():
+    """Compile equal programs once, by whichever process comes first, and programs of tests that
+    began together by one call."""
+    folder = COMPILED
+    folder.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         own = str(compiler.find_compiler())
         patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child, own))
@@ -165,8 +167,11 @@ def suite():
 
 
 def pytest_sessionfinish():
-    """Unfreeze the garbage collector, because the bindings count unfreed objects at the end."""
+    """Unfreeze the garbage collector, because the bindings count unfreed objects at the end, and
+    remove compiled programs that no recent run needed."""
     gc.unfreeze()
+    if "PYTEST_XDIST_WORKER" not in os.environ and COMPILED.exists():
+        prune(COMPILED)
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,11 @@
 """Calls of the backend that are alike."""
 
+import os
+
 import pytest
 
 from graphc.runtime.iree_compile.kernel_cache import KEEP_OBJECTS
-from harness.compile_once import CompileOnce
+from harness.compile_once import CompileOnce, prune
 
 
 class Backend:
@@ -69,3 +71,11 @@ def test_substitutes_of_tests_are_always_called(tmp_path):
     for _ in range(2):
         compile_once(["other", str(source), "-o", str(tmp_path / "out")], tmp_path / "log")
     assert backend.calls == 2
+
+
+def test_the_modules_used_last_are_kept_for_the_next_run(tmp_path):
+    for age, name in enumerate(("newest", "newer", "old")):
+        (tmp_path / name).write_bytes(b"x" * 100)
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    prune(tmp_path, 250)
+    assert {path.name for path in tmp_path.iterdir()} == {"newest", "newer"}
