@@ -197,12 +197,13 @@ class _Moves:
 
     @classmethod
     def of(cls, value: ir.Value) -> "_Moves | None":
-        """The moves that make `value`; None if there are none that change its shape."""
+        """The moves that make `value`; None if they split no axis, or leave out channels."""
         ops: list[Any] = []
         while (op := producer(value, _MOVES)) is not None:
             ops.insert(0, op)
             value = op.x
-        if not any(isinstance(op, graph.ReshapeOp) for op in ops) or not _is_convolved(value):
+        splits = any(isinstance(op, graph.ReshapeOp) and _splits(op) for op in ops)
+        if not splits or any(map(_cuts_channels, ops)) or not _is_convolved(value):
             return None
         return cls(value, tuple(ops))
 
@@ -245,6 +246,20 @@ class _Moves:
         ):
             return None
         return parts[0] if len(parts) > axes else 1
+
+
+def _splits(op: graph.ReshapeOp) -> bool:
+    """Return whether a reshape does more than add or remove axes of one element."""
+    shapes = [graph.type_of(value).shape for value in (op.x, op.result)]
+    before, after = ([size for size in shape if size != 1] for shape in shapes)
+    return before != after
+
+
+def _cuts_channels(op: Any) -> bool:
+    """Return whether `op` leaves out channels, whose elements need not be computed then."""
+    if not isinstance(op, graph.SliceOp):
+        return False
+    return graph.type_of(op.x).shape[-1] != graph.type_of(op.result).shape[-1]
 
 
 def _is_convolved(value: ir.Value) -> bool:

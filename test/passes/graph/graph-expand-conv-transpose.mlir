@@ -73,3 +73,24 @@ func.func @declined(%x: tensor<1x3x4xf32>, %r: tensor<1x6x2xf32>, %v: tensor<4x2
   %c = "graph.conv_transpose"(%x, %v) {dilations = array<i64: 1>, groups = 1 : i64, high = array<i64: 0>, layout = "channels_last", low = array<i64: 0>, output_padding = array<i64: 0>, strides = array<i64: 2>} : (tensor<1x3x4xf32>, tensor<4x2x2xf32>) -> tensor<1x6x2xf32>
   return %z, %d, %c : tensor<1x6x2xf32>, tensor<1x7x2xf32>, tensor<1x6x2xf32>
 }
+
+// Halves of the channels, as in a gated linear unit, are not computed twice, and a gate that moves no
+// data is no interleaving.
+
+// CHECK-LABEL: @no_interleaving
+// CHECK: %[[Y:.*]] = "graph.conv"
+// CHECK-NEXT: %[[SPLIT:.*]] = "graph.reshape"(%[[Y]])
+// CHECK-NEXT: %[[HALF:.*]] = "graph.slice"(%[[SPLIT]])
+// CHECK-NEXT: "graph.sigmoid"(%[[HALF]])
+// CHECK-NEXT: %[[GATE:.*]] = "graph.reshape"(%[[Y]])
+// CHECK-NEXT: "graph.relu"(%[[GATE]])
+func.func @no_interleaving(%x: tensor<1x6x4xf32>) -> (tensor<2x3x4xf32>, tensor<1x1x6x8xf32>) {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<1x4x8xf32>} : () -> tensor<1x4x8xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1>, groups = 1 : i64, high = array<i64: 0>, layout = "channels_last", low = array<i64: 0>, strides = array<i64: 1>} : (tensor<1x6x4xf32>, tensor<1x4x8xf32>) -> tensor<1x6x8xf32>
+  %split = "graph.reshape"(%y) {shape = [2, 3, 8]} : (tensor<1x6x8xf32>) -> tensor<2x3x8xf32>
+  %half = "graph.slice"(%split) {sizes = [2, 3, 4], starts = [0, 0, 4], steps = array<i64: 1, 1, 1>} : (tensor<2x3x8xf32>) -> tensor<2x3x4xf32>
+  %gated = "graph.sigmoid"(%half) : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %unit = "graph.reshape"(%y) {shape = [1, 1, 6, 8]} : (tensor<1x6x8xf32>) -> tensor<1x1x6x8xf32>
+  %z = "graph.relu"(%unit) : (tensor<1x1x6x8xf32>) -> tensor<1x1x6x8xf32>
+  return %gated, %z : tensor<2x3x4xf32>, tensor<1x1x6x8xf32>
+}
