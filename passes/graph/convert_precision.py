@@ -1,7 +1,5 @@
 """The pass `graph-convert-precision`."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,11 +10,13 @@ from ...dialects import graph
 from ...dialects.locations import node_name
 from ...mlir import ir
 from ..infra.base import FUNCTION, Pass, PassState
-from ..infra.query import constant_array, producer
+from ..infra.query import constant_array
 from ..infra.registry import register
+from .retyping import Retyper, retype_results
 
 _F32 = np.dtype(np.float32)
 _NARROW = {"f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16)}
+_LARGEST = np.finfo(np.float16).max  # bf16 has the range of f32
 
 
 @register
@@ -49,24 +49,17 @@ class ConvertPrecision(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.to in _NARROW:
-            _Converter(_NARROW[self.to], state).convert(op.operation)
+            _Converter(_NARROW[self.to], state).walk(op.operation)
 
 
-class _Converter:
-    """Converts ops in program order. Each value has one type, and a cast for uses in the other."""
+class _Converter(Retyper):
+    """Narrows ops, and saturates what it narrows."""
 
     def __init__(self, to: np.dtype, state: PassState):
+        super().__init__()
         self.to = to
         self.statistics = state.statistics(f"compute-in-{graph.dtype_name(to)}")
         self.narrowed: set[ir.Value] = set()
-        self.casts: dict[ir.Value, ir.Value] = {}
-
-    def convert(self, operation: Any) -> None:
-        for region in operation.regions:
-            for block in region.blocks:
-                for inner in list(block.operations):
-                    self.convert(inner.operation)
-                    self.visit(inner.operation)
 
     def visit(self, operation: Any) -> None:
         """Narrow one op, or restore its f32 operands."""
@@ -80,7 +73,7 @@ class _Converter:
             self.statistics.record_declined(node_name(operation), reason)
         for index, value in enumerate(operation.operands):
             if value in self.narrowed:
-                operation.operands[index] = self.widened(value)
+                operation.operands[index] = self.cast(value, _F32)
 
     def reason_to_stay(self, op: graph.GraphOp) -> str | None:
         """The reason to leave `op` in f32: None if it is to be narrowed, "" if there is no reason
@@ -113,64 +106,20 @@ class _Converter:
         return array.size != 1 or bool(np.all((narrow != 0) | (array == 0)))
 
     def narrow_op(self, op: graph.GraphOp) -> None:
-        operation = op.operation
-        for index, value in enumerate(operation.operands):
+        for index, value in enumerate(op.operation.operands):
             if self.is_wide(value):
-                operation.operands[index] = self.narrow(value)
-        types = [graph.map_group(graph.type_of, group) for group in op.operand_groups.values()]
-        for result, type_ in zip(operation.results, op.infer_types(types, op.attrs), strict=True):
-            if graph.type_of(result) != type_:
-                result.set_type(graph.to_mlir(type_))
-                self.narrowed.add(result)
+                op.operation.operands[index] = self.cast(value, self.to)
+        self.narrowed.update(retype_results(op))
 
-    def narrow(self, value: ir.Value) -> ir.Value:
-        """Narrow the f32 `value` to `to`."""
-        return self.cast(value, self._narrow_constant if _is_constant(value) else self._narrow)
+    def build_cast(self, value: ir.Value, to: np.dtype) -> ir.Value:
+        """See `Retyper`."""
+        return graph.cast(self._saturated(value) if to == np.float16 else value, to=to)
 
-    def widened(self, value: ir.Value) -> ir.Value:
-        """Widen a narrowed value to f32."""
-        return self.cast(value, lambda x: graph.cast(x, to=_F32))
-
-    def cast(self, value: ir.Value, build: Callable[[ir.Value], ir.Value]) -> ir.Value:
-        """The cast of `value`, which `build` creates once, immediately after `value`."""
-        if value not in self.casts:
-            with _behind(value):
-                self.casts[value] = build(value)
-        return self.casts[value]
-
-    def _narrow(self, value: ir.Value) -> ir.Value:
-        return graph.cast(self._saturated(value), to=self.to)
-
-    def _saturated(self, value: ir.Value) -> ir.Value:
-        if self.to != np.float16:
-            return value  # bf16 has the range of f32
-        largest = np.finfo(self.to).max
-        low, high = (graph.constant(value=np.array(x, np.float32)) for x in (-largest, largest))
+    @staticmethod
+    def _saturated(value: ir.Value) -> ir.Value:
+        low, high = (graph.constant(value=np.array(x, np.float32)) for x in (-_LARGEST, _LARGEST))
         return graph.max_(graph.min_(value, high), low)
 
-    def _narrow_constant(self, value: ir.Value) -> ir.Value:
-        array = constant_array(value)
-        assert array is not None
-        splat = array.size > 1 and not any(array.strides)
-        elements = array[(slice(1),) * array.ndim] if splat else array
-        if self.to == np.float16:
-            largest = np.finfo(self.to).max
-            elements = np.clip(elements, -largest, largest)
-        narrow = elements.astype(self.to)
-        return graph.constant(value=np.broadcast_to(narrow, array.shape) if splat else narrow)
-
-
-def _is_constant(value: ir.Value) -> bool:
-    return producer(value, graph.ConstantOp) is not None
-
-
-@contextmanager
-def _behind(value: ir.Value) -> Iterator[None]:
-    """Set the insertion point after the op that defines `value`, or at the start of its block."""
-    owner = value.owner
-    if isinstance(owner, ir.Block):
-        with ir.InsertionPoint.at_block_begin(owner), owner.owner.location:
-            yield
-    else:
-        with ir.InsertionPoint.after(owner), owner.location:
-            yield
+    def convert_elements(self, array: np.ndarray, to: np.dtype) -> np.ndarray:
+        """See `Retyper`."""
+        return (np.clip(array, -_LARGEST, _LARGEST) if to == np.float16 else array).astype(to)
