@@ -12,7 +12,7 @@ from .infra import options
 
 _CLEAN = ("canonicalize", "cse")
 
-GRAPH = (
+_COMPOSITES = (
     "canonicalize",  # drop what nothing uses: shape computations above all
     "cse",  # exporters repeat constants and shape arithmetic
     "graph-refine-shapes",  # the passes below want sizes that are numbers
@@ -20,13 +20,14 @@ GRAPH = (
     "keep-quantized={keep_quantized} keep-blocks={keep_blocks}}}",
     "graph-simplify",  # the forms below expect normalised spellings
     "graph-recognize",  # composites from what exporters write, before anything moves apart
+)
+_MERGED = (
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
     "graph-hoist-loop-matmuls",  # products that need not wait for one another
     "graph-merge-matmuls",  # Q, K and V in one contraction
     "graph-simplify",
     *_CLEAN,
 )
-"""Passes for every target."""
 
 
 def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
@@ -35,7 +36,8 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
         "graph-expand-dft",  # first: the others know matmuls
         "graph-expand-cached-attention",  # likewise
         "graph-expand-dynamic-quantize",  # likewise
-        *GRAPH,
+        *_COMPOSITES,
+        *_MERGED,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
         "graph-simplify",  # transposes that met
@@ -52,7 +54,9 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
         "graph-expand-cached-attention{{kernels=true}}",  # likewise
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
-        *GRAPH,
+        *_COMPOSITES,
+        "graph-widen-floats{{to={widen}}}",  # composites too; before weights are computed
+        *_MERGED,
         "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
@@ -135,6 +139,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "f32",
+        "widen": "f32",
         "convert": "f32",
         "tf32": 3,
     },
@@ -143,6 +148,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "f32",
+        "widen": "f32",
         "convert": "f32",
         "tf32": 1,
     },
@@ -151,6 +157,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "true",
         "winograd_tile": 0,
         "compute": "f32",
+        "widen": "none",
         "convert": "f32",
         "tf32": 0,
     },
@@ -159,6 +166,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "true",
         "winograd_tile": 0,
         "compute": "f16",
+        "widen": "none",
         "convert": "f16",
         "tf32": 3,
     },
@@ -167,6 +175,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "bf16",
+        "widen": "f32",
         "convert": "f32",
         "tf32": 3,
     },

@@ -71,6 +71,7 @@ from .symbolic_values import known_sizes, symbolic_value
 from .traits import *
 from .trees import *
 from .types import (
+    HALVES,
     Shape,
     StaticShape,
     TensorType,

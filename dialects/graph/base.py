@@ -37,7 +37,7 @@ from ..loading import LoadableDialect
 from .attributes import AttributeKind
 from .fields import Field, kind_of
 from .shape_constraints import require_not_negative
-from .traits import Fact, MixedPrecision
+from .traits import ExcessPrecision, Fact, MixedPrecision
 from .types import TensorType, to_mlir, type_of
 
 
@@ -110,9 +110,11 @@ class GraphOp(Graph.Operation):
     pure = True
     if TYPE_CHECKING:
         amp: ClassVar[MixedPrecision | None]
+        excess: ClassVar[ExcessPrecision]
         along_axis: ClassVar[Fact | None]
         per_rank: ClassVar[bool]
     amp = None
+    excess = ExcessPrecision.ALLOW
     along_axis = None
     is_view = False
     per_rank = False

@@ -8,7 +8,7 @@ from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
 from .shape_constraints import require_at_most, require_equal
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType
 
 
@@ -30,6 +30,7 @@ class TensorScatterOp(GraphOp, name="tensor_scatter"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
     along_axis = "has updates with the same axes, which would have to be transposed"
 
     x: Tensor
@@ -77,6 +78,7 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     q: Tensor
     k: Tensor

@@ -6,7 +6,7 @@ from .attributes import Bool, ElementType, Str
 from .base import Tensor, TypeRuleError, builder
 from .conversion import convert
 from .elementwise import ElementwiseOp
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType, bit_width, is_minifloat
 
 
@@ -65,6 +65,7 @@ class BitCastOp(ElementwiseOp, name="bit_cast"):
     """The same bits as another element type of equal width (ONNX BitCast)."""
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     x: Tensor
     to: ElementType

@@ -14,7 +14,7 @@ from .attributes import Str
 from .base import GraphOp, Tensor, Tensors, TypeRuleError, builder
 from .elementwise import broadcast_shapes, require_number
 from .shape_constraints import require_equal
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 
@@ -52,6 +52,7 @@ class KernelContraction(Contraction):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     if TYPE_CHECKING:
         x: Tensor

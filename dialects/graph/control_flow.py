@@ -18,7 +18,7 @@ from ..symbolic import Dim
 from .attributes import Size, Str, Strs
 from .base import GraphOp, Results, Tensor, TensorValue, TypeRuleError, Values, graph_op
 from .shapes import BindSizesOp
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, type_of
 
 
@@ -28,6 +28,7 @@ class YieldAllOp(
     """Ends a region of control flow; `xs` are its results."""
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     xs: Values
 
@@ -41,6 +42,7 @@ class RegionOp(GraphOp):
     """Base of ops that run their regions."""
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     if TYPE_CHECKING:
         names: Strs

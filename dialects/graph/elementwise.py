@@ -15,10 +15,11 @@ from .attributes import Bool, Float, Str
 from .base import GraphOp, Tensor, TensorValue, TypeRuleError, builder
 from .error_function import erf_array
 from .shape_constraints import require_broadcast
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 _FOLLOW, _KEEP = MixedPrecision.FOLLOW, MixedPrecision.KEEP
+_NEVER = ExcessPrecision.NEVER
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -116,7 +117,7 @@ class BinaryBuilder(Protocol):
     def __call__(self, a: ir.Value, b: ir.Value, /, **attrs: Any) -> TensorValue: ...
 
 
-_CLASS_FIELDS = ("amp", "commutative", "requirement", "result_dtype")
+_CLASS_FIELDS = ("amp", "commutative", "excess", "requirement", "result_dtype")
 
 
 def _define(
@@ -224,7 +225,9 @@ def _is_inf(x: np.ndarray, *, negative: bool, positive: bool) -> np.ndarray:
 
 AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number, amp=_FOLLOW)
 NegOp, neg = unary("neg", np.negative, "``-x``.", requirement=require_number, amp=_FOLLOW)
-SignOp, sign = unary("sign", np.sign, "-1, 0 or 1.", requirement=require_number, amp=_KEEP)
+SignOp, sign = unary(
+    "sign", np.sign, "-1, 0 or 1.", requirement=require_number, amp=_KEEP, excess=_NEVER
+)
 ExpOp, exp = unary("exp", _wide(np.exp), "Natural exponential.", amp=_KEEP)
 LogOp, log = unary("log", _wide(np.log), "Natural logarithm.", amp=_KEEP)
 SqrtOp, sqrt = unary("sqrt", _wide(np.sqrt), "Square root.", amp=_KEEP)
@@ -251,9 +254,15 @@ ReluOp, relu = unary(
     requirement=require_number,
     amp=_FOLLOW,
 )
-FloorOp, floor = unary("floor", _wide(np.floor), "Largest integer not above.", amp=_KEEP)
-CeilOp, ceil = unary("ceil", _wide(np.ceil), "Smallest integer not below.", amp=_KEEP)
-RoundOp, round_ = unary("round", _wide(np.rint), "Nearest integer, halves to even.", amp=_KEEP)
+FloorOp, floor = unary(
+    "floor", _wide(np.floor), "Largest integer not above.", amp=_KEEP, excess=_NEVER
+)
+CeilOp, ceil = unary(
+    "ceil", _wide(np.ceil), "Smallest integer not below.", amp=_KEEP, excess=_NEVER
+)
+RoundOp, round_ = unary(
+    "round", _wide(np.rint), "Nearest integer, halves to even.", amp=_KEEP, excess=_NEVER
+)
 SoftplusOp, softplus = unary("softplus", _wide(_softplus), "``log(1 + exp(x))``.", amp=_KEEP)
 SoftsignOp, softsign = unary(
     "softsign", _wide(lambda x: x / (1 + np.abs(x))), "``x / (1 + |x|)``.", amp=_KEEP
@@ -318,6 +327,7 @@ ThresholdedReluOp, thresholded_relu = unary(
     "``x`` above `alpha`, else 0.",
     alpha=Float,
     amp=_KEEP,
+    excess=_NEVER,
 )
 ShrinkOp, shrink = unary(
     "shrink",
@@ -326,6 +336,7 @@ ShrinkOp, shrink = unary(
     bias=Float,
     lambd=Float,
     amp=_KEEP,
+    excess=_NEVER,
 )
 IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_, amp=_KEEP)
 IsInfOp, is_inf = unary(
@@ -387,8 +398,10 @@ PowOp, pow_ = binary(
     "``a ** b``. Powers of integers are cut to integers; what does not fit is unspecified.",
     amp=_KEEP,
 )
-ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.", amp=_KEEP)
-FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.", amp=_KEEP)
+ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.", amp=_KEEP, excess=_NEVER)
+FmodOp, fmod = binary(
+    "fmod", np.fmod, "Remainder with the sign of `a`, as in C.", amp=_KEEP, excess=_NEVER
+)
 MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.", amp=_FOLLOW, commutative=True)
 MinOp, min_ = binary("min", np.minimum, "The smaller; NaN wins.", amp=_FOLLOW, commutative=True)
 PreluOp, prelu = binary(

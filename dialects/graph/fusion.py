@@ -6,7 +6,7 @@ from typing import Any
 from ...mlir import ir
 from .attributes import STR, Str
 from .base import GraphOp, Tensor, TypeRuleError, create
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import type_of
 
 
@@ -14,6 +14,7 @@ class YieldOp(GraphOp, name="yield", pure=False, has_result=False, traits=[ir.Is
     """Ends a region; `x` is the region's result."""
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     x: Tensor
 
@@ -30,6 +31,7 @@ class GroupOp(GraphOp):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     def verify_op(self) -> None:
         if self.yielded.type != self.operation.results[0].type:

@@ -16,7 +16,7 @@ from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_integer, require_number
 from .movement import require_axis
 from .reduction import wide
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float
 
 _I64 = np.dtype(np.int64)
@@ -46,6 +46,7 @@ class GatherOp(GraphOp, name="gather"):
     """
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
     along_axis = "puts the axes of `indices` in the place of the axis"
 
     x: Tensor
@@ -80,6 +81,7 @@ class GatherElementsOp(GraphOp, name="gather_elements"):
     """``result[i, j] = x[indices[i, j], j]`` for `axis` 0, likewise for others (GatherElements)."""
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
     along_axis = "has indices for all axes, which would have to be transposed"
 
     x: Tensor
@@ -120,6 +122,7 @@ class GatherNdOp(GraphOp, name="gather_nd"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     indices: Tensor
@@ -199,6 +202,7 @@ class ScatterElementsOp(GraphOp, name="scatter_elements"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
     along_axis = "has indices for all axes, which would have to be transposed"
 
     x: Tensor
@@ -243,6 +247,7 @@ class ScatterNdOp(GraphOp, name="scatter_nd"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     indices: Tensor
@@ -345,6 +350,7 @@ class TriluOp(GraphOp, name="trilu"):
     """
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     k: Size

@@ -6,7 +6,7 @@ from .attributes import ElementType, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .cuckoo import MAX_SLOTS, SIDES, key_bits, key_dtype, slots_of
 from .elementwise import ElementwiseOp
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType
 
 BYTE_UNITS = ("avx2", "avx512bw")
@@ -24,6 +24,7 @@ class HashLookupOp(GraphOp, name="hash_lookup"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
 
     x: Tensor
     keys: Tensor

@@ -10,7 +10,7 @@ from .attributes import Int, Ints, Sizes
 from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder, graph_op
 from .elementwise import broadcast_shapes
 from .shapes import ConstantOp, constant, sizes
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, StaticShape, TensorType
 
 
@@ -31,6 +31,7 @@ class ReshapeOp(GraphOp, name="reshape"):
     """The elements of `x`, in row-major order, in `shape`."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
     is_view = True
 
     x: Tensor
@@ -54,6 +55,7 @@ class TransposeOp(GraphOp, name="transpose"):
     """Axes reordered: result axis ``i`` is operand axis ``perm[i]``."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     perm: Ints
@@ -73,6 +75,7 @@ class ExpandOp(GraphOp, name="expand"):
     """Broadcast to `shape`, as numpy does."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     shape: Sizes
@@ -92,6 +95,7 @@ class RepeatOp(GraphOp, name="repeat"):
     """Each element ``repeats[i]`` times in a row along axis ``i``, as numpy.repeat has it."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     repeats: Ints
@@ -113,6 +117,7 @@ class ConcatOp(GraphOp, name="concat"):
     """Tensors joined along `axis`."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
     along_axis = "joins several tensors, which must be transposed alike"
 
     xs: Tensors
@@ -156,6 +161,7 @@ class SliceOp(GraphOp, name="slice"):
     """
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     starts: Sizes
@@ -196,6 +202,7 @@ class DynamicSliceOp(GraphOp, name="dynamic_slice"):
     """
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     starts: Tensor
@@ -222,6 +229,7 @@ class PadOp(GraphOp, name="pad"):
     """`value` (a scalar) around `x`: ``low[i]`` before and ``high[i]`` after axis ``i``."""
 
     amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     value: Tensor
@@ -254,6 +262,7 @@ class DynamicPadOp(GraphOp, name="dynamic_pad"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     value: Tensor

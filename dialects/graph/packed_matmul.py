@@ -9,7 +9,7 @@ import numpy as np
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType
 from .window import WindowAttrs, output_sizes, windows
 
@@ -218,6 +218,7 @@ class Im2colOp(GraphOp, name="im2col"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     kernel: Ints

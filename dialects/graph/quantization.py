@@ -13,7 +13,7 @@ from ..symbolic import Dim
 from .attributes import ElementType
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import ElementwiseOp, broadcast_shapes, require_float, require_integer
-from .traits import MixedPrecision
+from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float
 
 _U8 = np.dtype(np.uint8)
@@ -39,6 +39,7 @@ class QuantizeOp(ElementwiseOp, name="quantize"):
     """
 
     amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
 
     x: Tensor
     scale: Tensor

@@ -4,6 +4,9 @@ Facts are base classes (`ElementwiseOp`, `Contraction`, `KernelContraction`, `Re
 or class attributes:
 
 ``amp``          the `MixedPrecision` of every op;
+``excess``       the `ExcessPrecision` of ops that do not compute, or whose result is no continuous
+                 function of their operands; those that give integers or truth values need not say
+                 it;
 ``along_axis``   of ops with an attribute `axis`: the result has the shape of the first operand, the
                  other axes may be in any order, and other operands vary along `axis` alone;
 ``commutative``  of binary ops: the operands may be exchanged;
@@ -30,3 +33,16 @@ class MixedPrecision(Enum):
     larger than its operands."""
     KEEP = "keep"
     """Never converted: it needs the range or the precision of f32, or has types of its own."""
+
+
+class ExcessPrecision(Enum):
+    """Element type of an op on floats of 16 bits where these are computed in f32, without the
+    rounding that the model has between ops (C's FLT_EVAL_METHOD)."""
+
+    ALLOW = "allow"
+    """f32: the result is at least as exact."""
+    FOLLOW = "follow"
+    """That of its first operand that is no constant: elements are moved, and what is in memory
+    stays as it is."""
+    NEVER = "never"
+    """16 bits, of rounded operands: a decision is that of the model, or memory has this type."""

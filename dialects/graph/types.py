@@ -87,6 +87,8 @@ _FLOATS = {
     np.dtype(ml_dtypes.float6_e3m2fn): "f6E3M2FN",
     np.dtype(ml_dtypes.float4_e2m1fn): "f4E2M1FN",
 }
+HALVES = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
+"""Floats of 16 bits."""
 _WIDTHS = {"f6E2M3FN": 6, "f6E3M2FN": 6, "f4E2M1FN": 4}
 _NAMES = {**{dtype: row[0] for dtype, row in _INTEGERS.items()}, **_FLOATS}
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}

@@ -1,0 +1,117 @@
+"""The pass `graph-widen-floats`."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ...dialects import graph
+from ...dialects.locations import node_name
+from ...mlir import ir
+from ..infra.base import FUNCTION, Pass, PassState
+from ..infra.query import constant_array
+from ..infra.registry import register
+from .retyping import Retyper, retype_results
+
+_F32 = np.dtype(np.float32)
+
+
+@register
+@dataclass(frozen=True)
+class WidenFloats(Pass):
+    """Compute floats of 16 bits in f32, without the rounding that the model has between ops.
+
+        %1 = "graph.matmul"(%x, %w) : 128x768xf16, 768x768xf16
+        %2 = "graph.relu"(%1) : 128x768xf16
+    -->
+        %0 = "graph.cast"(%x) : 128x768xf32
+        %1 = "graph.matmul"(%0, %w') : 128x768xf32, 768x768xf32
+        %2 = "graph.relu"(%1) : 128x768xf32
+        %3 = "graph.cast"(%2) : 128x768xf16
+
+    For CPUs, few of which have arithmetic in f16 and none in bf16, and whose kernels are of f32.
+    Results are at least as exact: C calls this excess precision (FLT_EVAL_METHOD).
+
+    Inputs, outputs, what loops carry and branches give stay 16 bits, and so do elements that are
+    moved from them: caches that grow, or are updated in place, and rows of tables. They are widened
+    by what computes with them. The model's own conversions round, and so do operands of ops that
+    decide: comparisons, conversions to integers, sorting (`graph.ExcessPrecision`).
+    """
+
+    name = "graph-widen-floats"
+    anchor = FUNCTION
+    to: Literal["f32", "none"] = "f32"
+    """``none`` leaves everything as it is."""
+
+    @property
+    def bound(self) -> float | None:
+        """Error bound of the rounding that is left out, in steps of 2^-11 for f16, 2^-8 for
+        bf16."""
+        return 8e-2 if self.to == "f32" else None
+
+    def run(self, op: Any, state: PassState) -> None:
+        if self.to == "f32":
+            _Widener(state).walk(op.operation)
+
+
+class _Widener(Retyper):
+    """Widens ops, and rounds their results for those that need them as the model has them."""
+
+    def __init__(self, state: PassState):
+        super().__init__()
+        self.statistics = state.statistics("compute-in-f32")
+        self.rounded: dict[ir.Value, np.dtype] = {}
+        """The values that were widened, with their types in the model."""
+
+    def visit(self, operation: Any) -> None:
+        """Widen one op, or round its operands."""
+        op = graph.graph_op(operation)
+        if isinstance(op, graph.CastOp) and graph.is_float(op.to):
+            return  # rounds to the type that the model wants
+        reason = self.reason_to_stay(op) if op is not None else ""
+        if op is not None and reason is None:
+            self.widen(op)
+            self.statistics.record_fired(node_name(op))
+            return
+        if reason:
+            self.statistics.record_declined(node_name(operation), reason)
+        for index, value in enumerate(operation.operands):
+            if value in self.rounded:
+                operation.operands[index] = self.cast(value, self.rounded[value])
+
+    def reason_to_stay(self, op: graph.GraphOp) -> str | None:
+        """The reason not to widen `op`: None if it is to be widened, "" if there is no reason worth
+        a report."""
+        given = [v for v in op.operation.operands if v in self.rounded or _is_narrow(v)]
+        if isinstance(op, graph.DequantizeOp):
+            return None if op.to in graph.HALVES else ""
+        if not given or not op.operation.results:
+            return ""
+        if op.excess is graph.ExcessPrecision.FOLLOW:
+            first = next((v for v in given if constant_array(v) is None), None)
+            if first is None or first not in self.rounded:
+                return "its elements stay as they are in memory"
+        elif op.excess is graph.ExcessPrecision.NEVER or _decides(op):
+            return "its operands are to be rounded as in the model"
+        return None
+
+    def widen(self, op: graph.GraphOp) -> None:
+        operation = op.operation
+        for index, value in enumerate(operation.operands):
+            if _is_narrow(value):
+                operation.operands[index] = self.cast(value, _F32)
+        if isinstance(op, graph.DequantizeOp):
+            operation.attributes["to"] = op.attribute_kinds["to"].write(_F32)
+        before = {result: graph.type_of(result).dtype for result in operation.results}
+        self.rounded |= {result: before[result] for result in retype_results(op)}
+
+
+def _is_narrow(value: ir.Value) -> bool:
+    is_tensor = isinstance(value.type, ir.RankedTensorType)
+    return is_tensor and graph.type_of(value).dtype in graph.HALVES
+
+
+def _decides(op: graph.GraphOp) -> bool:
+    """Return whether `op` gives integers or truth values."""
+    types = map(graph.type_of, op.operation.results)
+    return any(not graph.is_float(each.dtype) for each in types)
