@@ -10,7 +10,7 @@ from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
 from .traits import ExcessPrecision, MixedPrecision
-from .types import TensorType
+from .types import HALVES, TensorType
 from .window import WindowAttrs, output_sizes, windows
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
@@ -23,7 +23,8 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
 
     A panel holds `n` columns side by side, so that the kernel reads it sequentially; the last one
     may be padded. `mr` is the number of rows of `x` per tile: a tile's accumulators and a panel's
-    columns fill the registers, which hold vectors of `lanes`. For f32.
+    columns fill the registers, which hold vectors of `lanes`. For f32; `w` may be of f16 or bf16,
+    which are widened in registers.
     """
 
     x: Tensor
@@ -36,7 +37,7 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
     def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, lanes: int) -> TensorType:
         if x.dtype != np.float32:
             raise TypeRuleError(f"is for f32, not for {x.dtype}")
-        if x.dtype != w.dtype or w.rank != 3 or x.rank < 1 or mr < 1:
+        if w.dtype not in (np.float32, *HALVES) or w.rank != 3 or x.rank < 1 or mr < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {mr} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
         held = w.shape[0] * w.shape[2]
@@ -49,7 +50,7 @@ class PackedMatmulOp(KernelContraction, name="packed_matmul"):
     @staticmethod
     def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, lanes: int) -> np.ndarray:
         del mr, lanes
-        matrix = unpack_weights(w)[:, :columns]
+        matrix = unpack_weights(w)[:, :columns].astype(np.float32, copy=False)
         return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*x.shape[:-1], columns)
 
 

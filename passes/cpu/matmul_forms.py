@@ -30,6 +30,10 @@ BF16X3_MULTIPLICATIONS = 1 << 26
 BF16X3_COLUMNS = 256
 """Columns below which writing the terms is a larger share of the work, and `BF16X3_MULTIPLICATIONS`
 grows in proportion."""
+F16_LANES = 8
+"""Minimum lanes of a vector for numbers to be f16: such CPUs widen them in one instruction."""
+SAMPLE = 1024
+"""Weights that are looked at first: few of those that were not rounded to 16 bits are exact."""
 F24_ROWS = 4
 """Maximum rows for which a matmul is bound by reading its weights."""
 LARGEST_BF16 = float(ml_dtypes.finfo(graph.BF16).max)
@@ -65,22 +69,32 @@ class MatmulForm:
         """Build the matmul of `x`, of `rows` rows, by `weights` [K, N], which must have a tile."""
         tile = self.tile(rows, weights.shape[1])
         assert tile is not None
-        if rows is not None and self.allow_f24 and self._is_mostly_read(rows, weights):
-            panels = graph.constant(value=graph.pack_f24(weights))
-            return graph.f24_matmul(x, panels, mr=rows, columns=weights.shape[1])
         if self.allow_strassen:
             blocks = best_blocks(graph.type_of(x), weights, self.lanes, self.threads)
             if blocks is not None:
                 return by_blocks(x, weights, blocks, self.cpu, self.threads)
-        panels = graph.constant(value=graph.pack_weights(weights, tile.width))
+        stored = self._exact_half(weights) or weights.dtype
+        if stored == weights.dtype and self._is_mostly_read(rows, weights):
+            panels = graph.constant(value=graph.pack_f24(weights))
+            return graph.f24_matmul(x, panels, mr=rows, columns=weights.shape[1])
+        panels = graph.constant(value=graph.pack_weights(weights.astype(stored), tile.width))
         return graph.packed_matmul(
             x, panels, mr=tile.rows, columns=weights.shape[1], lanes=self.lanes
         )
 
-    def _is_mostly_read(self, rows: int, weights: np.ndarray) -> bool:
+    def _exact_half(self, weights: np.ndarray) -> np.dtype | None:
+        """The type of 16 bits that holds large weights exactly, or None: that halves the time to
+        read them, and the kernel widens them beside its multiplications."""
+        if weights.nbytes < self.cpu.l2_bytes:
+            return None
+        types = (t for t in graph.HALVES if t == graph.BF16 or self.lanes >= F16_LANES)
+        return next((each for each in types if is_exact(weights, each)), None)
+
+    def _is_mostly_read(self, rows: int | None, weights: np.ndarray) -> bool:
         """Return whether a matmul is bound by reading its weights, which exceed the L2, and these
-        can be rounded to 24 bits."""
-        if rows > F24_ROWS or weights.nbytes < self.cpu.l2_bytes:
+        may be rounded to 24 bits."""
+        few = self.allow_f24 and rows is not None and rows <= F24_ROWS
+        if not few or weights.nbytes < self.cpu.l2_bytes:
             return False
         wide = weights.shape[1] >= graph.F24_WIDTH
         return wide and bool(np.abs(weights).max() <= LARGEST_BF16)
@@ -128,6 +142,14 @@ class Bf16x3Form(MatmulForm):
         if share * rows * weights.size < BF16X3_MULTIPLICATIONS:
             return False
         return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
+
+
+def is_exact(weights: np.ndarray, dtype: np.dtype) -> bool:
+    """Return whether `dtype` holds all elements of a matrix."""
+    sample = weights.flat[:: max(1, weights.size // SAMPLE)]
+    parts = (sample, *(weights if weights.flags.c_contiguous else weights.T))
+    with np.errstate(over="ignore"):
+        return all(np.array_equal(part.astype(dtype).astype(part.dtype), part) for part in parts)
 
 
 def _filled_up(x: ir.Value, weights: np.ndarray, unit: str) -> tuple[ir.Value, np.ndarray]:

@@ -13,7 +13,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .block_quantized_weights import BlockQuantizedWeights
-from .matmul_forms import BF16X3_BOUND, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
+from .matmul_forms import BF16X3_BOUND, F16_LANES, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
 from .recurrent import PackNbitsRecurrence
 
 VECTORS = {128: 2, 256: 2, 512: 4}
@@ -21,8 +21,6 @@ VECTORS = {128: 2, 256: 2, 512: 4}
 ROWS = {128: 4, 256: 4, 512: 4}
 """Maximum rows of a register tile: beside its accumulators, the registers hold words, scales, and
 the weights of a line."""
-F16_LANES = 8
-"""Minimum lanes of a vector for scales to be f16: such CPUs convert them in one instruction."""
 
 
 @register

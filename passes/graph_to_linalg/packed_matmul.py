@@ -36,10 +36,12 @@ def packed_matmul(ctx: Lowering, op: graph.PackedMatmulOp, epilogue: VectorEpilo
 
 def matmul_shape(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> MatmulShape:
     """The kernel shape of a packed matmul of `rows` rows, None if dynamic."""
-    _, k, width = graph.type_of(op.w).static_shape
+    weights = graph.type_of(op.w)
+    _, k, width = weights.static_shape
     return MatmulShape(
         rows, k, op.attrs["columns"],
         nr=width, lanes=op.attrs["lanes"], mr=op.attrs["mr"], cpu=cpu,
+        element_bytes=weights.dtype.itemsize,
     )  # fmt: skip
 
 

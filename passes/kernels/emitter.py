@@ -73,6 +73,12 @@ def even_tiles(count: int, most: int) -> list[tuple[int, int]]:
     return [(n, rows) for n, rows in ((more, size + 1), (tiles - more, size)) if n]
 
 
+def elements_of_cache_line(memory: ir.Value) -> int:
+    """The elements of `memory` in a cache line."""
+    halves = isinstance(ir.MemRefType(memory.type).element_type, ir.F16Type | ir.BF16Type)
+    return CACHE_LINE * (2 if halves else 1)
+
+
 def lanes_of(value: ir.Value) -> int:
     """The elements of a vector."""
     (lanes,) = ir.VectorType(value.type).shape
@@ -314,7 +320,7 @@ class VectorEmitter:
             element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
-                for more in range(0, ahead.step, CACHE_LINE):
+                for more in range(0, ahead.step, elements_of_cache_line(right)):
                     at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
                     memref.prefetch(
                         right, [at], is_write=False, locality_hint=2, is_data_cache=True
@@ -330,8 +336,15 @@ class VectorEmitter:
     def columns(
         self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None
     ) -> Registers:
-        """The vectors of a panel's line, of the given `lanes`, the last one under `mask`."""
-        return self.load_all(weights, line, lanes, mask)
+        """The vectors of a panel's line, of the given `lanes`, the last one under `mask`; floats of
+        16 bits are widened."""
+        vectors = self.load_all(weights, line, lanes, mask)
+        if not isinstance(ir.MemRefType(weights.type).element_type, ir.F16Type | ir.BF16Type):
+            return vectors
+        return [
+            arith.extf(self.vector_of(size, self.accumulator), each)
+            for each, size in zip(vectors, lanes, strict=True)
+        ]
 
     def multiply_add(
         self, scalar: ir.Value, columns: Registers, registers: Registers, at: int

@@ -7,7 +7,7 @@ heights differ by at most one; for dynamic rows, full tiles are followed by ever
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...cpu_model import CpuModel
 from ...mlir import arith, ir
@@ -19,6 +19,7 @@ from .emitter import (
     VectorSlice,
     even_tiles,
     long_vectors,
+    short_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
 from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
@@ -54,6 +55,8 @@ class MatmulShape:
     """Maximum rows of a register tile (MR)."""
     cpu: CpuModel
     """The CPU whose caches bound the blocks."""
+    element_bytes: int = field(default=4, kw_only=True)
+    """Bytes of an element of a panel's line."""
 
     @property
     def weights_bytes(self) -> int:
@@ -137,7 +140,7 @@ class MatmulShape:
     @property
     def k_blocks(self) -> int:
         """K blocks: the weights of one stay in their cache."""
-        most = max(1, self.weights_bytes // (self.line * 4))
+        most = max(1, self.weights_bytes // (self.line * self.element_bytes))
         return -(-self.k // most)
 
     @property
@@ -285,8 +288,10 @@ class MatmulEmitter(VectorEmitter):
         return Prefetch(self.add(next_, self.times(line, per_line)), step)
 
     def parts(self, columns: int) -> list[VectorSlice]:
-        """The vectors that hold `columns` columns of a panel."""
-        return long_vectors(columns, self.lanes)
+        """The vectors that hold `columns` columns of a panel: as long as instructions take, if they
+        are to be widened."""
+        cut = long_vectors if self.shape.element_bytes == 4 else short_vectors
+        return cut(columns, self.lanes)
 
     def _positions(
         self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[VectorSlice]

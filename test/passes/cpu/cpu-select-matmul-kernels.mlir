@@ -142,10 +142,30 @@ func.func @small_recurrence(%gates: tensor<5x2x16xf32>, %h: tensor<2x16xf32>) ->
 // CHECK-LABEL: @one_row
 // CHECK-NOT: f24
 func.func @one_row(%x: tensor<1x512xf32>, %y: tensor<5x512xf32>) -> (tensor<1x600xf32>, tensor<5x600xf32>) {
-  %w = "graph.constant"() {value = dense<0.5> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
+  %w = "graph.constant"() {value = dense<0.3> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
   %0 = "graph.matmul"(%x, %w) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
   %1 = "graph.matmul"(%y, %w) : (tensor<5x512xf32>, tensor<512x600xf32>) -> tensor<5x600xf32>
   return %0, %1 : tensor<1x600xf32>, tensor<5x600xf32>
+}
+
+// -----
+
+// Large weights that 16 bits hold exactly are widened in registers, whatever the rows: f16, or bf16
+// beyond its range.
+
+// CHECK-LABEL: @exact
+// CHECK: "graph.packed_matmul"(%arg0, {{.*}} tensor<13x512x48xf16>) -> tensor<1x600xf32>
+// CHECK: "graph.packed_matmul"(%arg1, {{.*}} tensor<13x512x48xf16>) -> tensor<?x600xf32, ["n"]>
+// CHECK: "graph.packed_matmul"(%arg0, {{.*}} tensor<13x512x48xbf16>) -> tensor<1x600xf32>
+// F24-LABEL: @exact
+// F24-NOT: f24
+func.func @exact(%x: tensor<1x512xf32>, %y: tensor<?x512xf32, ["n"]>) -> (tensor<1x600xf32>, tensor<?x600xf32, ["n"]>, tensor<1x600xf32>) {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
+  %v = "graph.constant"() {value = dense<131072.0> : tensor<512x600xf32>} : () -> tensor<512x600xf32>
+  %0 = "graph.matmul"(%x, %w) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
+  %1 = "graph.matmul"(%y, %w) : (tensor<?x512xf32, ["n"]>, tensor<512x600xf32>) -> tensor<?x600xf32, ["n"]>
+  %2 = "graph.matmul"(%x, %v) : (tensor<1x512xf32>, tensor<512x600xf32>) -> tensor<1x600xf32>
+  return %0, %1, %2 : tensor<1x600xf32>, tensor<?x600xf32, ["n"]>, tensor<1x600xf32>
 }
 
 // -----
