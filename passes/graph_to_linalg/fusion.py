@@ -41,6 +41,10 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
     """Lower the contraction `root` and `steps` on its result, as one kernel if possible."""
     kernel = kernel_of(type(root))
     epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
+    if kernel is not None and epilogue is None and _rounds(steps):
+        *before, cast = steps
+        ctx.values[cast.operation.operands[0]] = lower_group(ctx, root, before)
+        return _elementwise(ctx, [cast])
     if kernel is not None and epilogue is not None:
         return kernel.rule(ctx, root, epilogue)
     if (y := multiply_on_tensor_cores(ctx, root, steps)) is not None:
@@ -64,19 +68,25 @@ def epilogue_of(
     root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
-    vectors, or if the kernel cannot store results of its type. A final cast to bf16 is done by the
-    store."""
+    vectors, or if the kernel cannot store results of its type. A final cast to 16 bits is done by
+    the store."""
     total = root.operation.results[0]
     result = graph.type_of((steps[-1] if steps else root).operation.results[0])
     if result.dtype != graph.type_of(total).dtype and not _narrows(root, cpu):
         return None
-    if steps and isinstance(steps[-1], graph.CastOp) and result.dtype == graph.BF16:
+    if _rounds(steps):
         *steps, _ = steps
     if any(vector_fact_of(step) is not True for step in steps):
         return None
     last = (steps[-1] if steps else root).operation.results[0]
     others, body = values_from_outside(steps), _body(steps, last)
     return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype)
+
+
+def _rounds(steps: Sequence[graph.GraphOp]) -> bool:
+    """Return whether the last of `steps` is a cast to floats of 16 bits."""
+    last = steps[-1] if steps else None
+    return isinstance(last, graph.CastOp) and last.to in graph.HALVES
 
 
 def _narrows(root: graph.GraphOp, cpu: CpuModel) -> bool:

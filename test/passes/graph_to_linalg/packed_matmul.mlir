@@ -87,3 +87,45 @@ func.func @unknown(%x: tensor<?x16xf32, ["n"]>, %w: tensor<1x16x64xf32>) -> tens
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 64 : i64, mr = 4 : i64} : (tensor<?x16xf32, ["n"]>, tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]>
   return %0 : tensor<?x64xf32, ["n"]>
 }
+
+// -----
+
+// Weights of 16 bits are widened in registers, and the result of one K block is rounded there.
+
+// CHECK: func.func @matmul_0
+// CHECK: vector.load {{.*}} : memref<1024xf16>, vector<16xf16>
+// CHECK: arith.extf {{.*}} : vector<16xf16> to vector<16xf32>
+// CHECK: arith.maximumf
+// CHECK: arith.truncf {{.*}} : vector<16xf32> to vector<16xf16>
+// CHECK-LABEL: @halves
+// CHECK: "flow.dispatch"{{.*}} -> tensor<1x64xf16>
+func.func @halves(%x: tensor<1x16xf32>, %w: tensor<1x16x64xf16>) -> tensor<1x64xf16> {
+  %0 = "graph.fused"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 1 : i64} : (tensor<1x16xf32>, tensor<1x16x64xf16>) -> tensor<1x64xf32>
+    %2 = "graph.relu"(%1) : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    %3 = "graph.cast"(%2) {to = f16} : (tensor<1x64xf32>) -> tensor<1x64xf16>
+    "graph.yield"(%3) : (tensor<1x64xf16>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x64xf16>
+  return %0 : tensor<1x64xf16>
+}
+
+// -----
+
+// Of several, it is rounded behind the kernel, which computes the rest of the epilogue.
+
+// CHECK: func.func @matmul_0
+// CHECK: arith.maximumf
+// CHECK-LABEL: @long
+// CHECK: "flow.dispatch"{{.*}} -> tensor<1x64xf32>
+// CHECK: linalg.generic
+// CHECK-NOT: arith.maximumf
+// CHECK: arith.truncf {{.*}} : f32 to f16
+func.func @long(%x: tensor<1x512xf32>, %w: tensor<1x512x64xf16>) -> tensor<1x64xf16> {
+  %0 = "graph.fused"() ({
+    %1 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 1 : i64} : (tensor<1x512xf32>, tensor<1x512x64xf16>) -> tensor<1x64xf32>
+    %2 = "graph.relu"(%1) : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    %3 = "graph.cast"(%2) {to = f16} : (tensor<1x64xf32>) -> tensor<1x64xf16>
+    "graph.yield"(%3) : (tensor<1x64xf16>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<1x64xf16>
+  return %0 : tensor<1x64xf16>
+}
