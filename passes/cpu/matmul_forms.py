@@ -76,7 +76,7 @@ class MatmulForm:
         stored = self._exact_half(weights) or weights.dtype
         if stored == weights.dtype and self._is_mostly_read(rows, weights):
             panels = graph.constant(value=graph.pack_f24(weights))
-            return graph.f24_matmul(x, panels, mr=rows, columns=weights.shape[1])
+            return graph.f24_matmul(x, panels, mr=tile.rows, columns=weights.shape[1])
         panels = graph.constant(value=graph.pack_weights(weights.astype(stored), tile.width))
         return graph.packed_matmul(
             x, panels, mr=tile.rows, columns=weights.shape[1], lanes=self.lanes

@@ -57,15 +57,16 @@ class Retyper:
         return np.broadcast_to(converted, array.shape) if splat else converted
 
 
-def retype_results(op: graph.GraphOp) -> list[ir.Value]:
-    """Give the results of `op` the types that its type rule infers; those that changed."""
+def retype_results(op: graph.GraphOp) -> dict[ir.Value, np.dtype]:
+    """Give the results of `op` the types that its type rule infers; the former element types of
+    those that changed."""
     types = [graph.map_group(graph.type_of, group) for group in op.operand_groups.values()]
-    changed: list[ir.Value] = []
+    former: dict[ir.Value, np.dtype] = {}
     for result, type_ in zip(op.operation.results, op.infer_types(types, op.attrs), strict=True):
         if graph.type_of(result) != type_:
+            former[result] = graph.type_of(result).dtype
             result.set_type(graph.to_mlir(type_))
-            changed.append(result)
-    return changed
+    return former
 
 
 @contextmanager

@@ -88,8 +88,9 @@ class _Widener(Retyper):
         if not given or not op.operation.results:
             return ""
         if op.excess is graph.ExcessPrecision.FOLLOW:
-            first = next((v for v in given if constant_array(v) is None), None)
-            if first is None or first not in self.rounded:
+            computed = [v for v in op.operation.operands if constant_array(v) is None]
+            first = next((v for v in given if v in computed), None)
+            if computed and first not in self.rounded:
                 return "its elements stay as they are in memory"
         elif op.excess is graph.ExcessPrecision.NEVER or _decides(op):
             return "its operands are to be rounded as in the model"
@@ -102,8 +103,7 @@ class _Widener(Retyper):
                 operation.operands[index] = self.cast(value, _F32)
         if isinstance(op, graph.DequantizeOp):
             operation.attributes["to"] = op.attribute_kinds["to"].write(_F32)
-        before = {result: graph.type_of(result).dtype for result in operation.results}
-        self.rounded |= {result: before[result] for result in retype_results(op)}
+        self.rounded |= retype_results(op)
 
 
 def _is_narrow(value: ir.Value) -> bool:

@@ -2,8 +2,8 @@
 // RUN: gc-opt %s '--graph-widen-floats=to=none' --split-input-file | filecheck %s --check-prefix=NONE
 // RUN: gc-opt %s --graph-widen-floats --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
 
-// REPORT: 13 x compute-in-f32
-// REPORT: 2 declined by compute-in-f32, its elements stay as they are in memory
+// REPORT: 15 x compute-in-f32
+// REPORT: 3 declined by compute-in-f32, its elements stay as they are in memory
 // REPORT: 4 declined by compute-in-f32, its operands are to be rounded as in the model
 
 // Inputs and weights are widened once, what follows is f32, and the output is rounded.
@@ -68,6 +68,22 @@ func.func @memory(%i: tensor<1xi64>, %cache: tensor<8x4xf16>) -> (tensor<9x4xf16
   %0 = "graph.concat"(%cache, %y) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<8x4xf16>, tensor<1x4xf16>) -> tensor<9x4xf16>
   %1 = "graph.concat"(%y, %x) {axis = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<1x4xf16>, tensor<1x4xf16>) -> tensor<2x4xf16>
   return %0, %1 : tensor<9x4xf16>, tensor<2x4xf16>
+}
+
+// -----
+
+// A table that is also the weights of the output is widened for these, when compiling.
+
+// CHECK-LABEL: @tied
+// CHECK: "graph.gather"({{.*}} -> tensor<1x4xf16>
+// CHECK: "graph.transpose"({{.*}} -> tensor<4x100xf32>
+// CHECK: "graph.matmul"({{.*}} -> tensor<1x100xf32>
+func.func @tied(%i: tensor<1xi64>) -> tensor<1x100xf16> {
+  %t = "graph.constant"() {value = dense<3.0> : tensor<100x4xf16>} : () -> tensor<100x4xf16>
+  %x = "graph.gather"(%t, %i) {axis = 0 : i64} : (tensor<100x4xf16>, tensor<1xi64>) -> tensor<1x4xf16>
+  %w = "graph.transpose"(%t) {perm = array<i64: 1, 0>} : (tensor<100x4xf16>) -> tensor<4x100xf16>
+  %y = "graph.matmul"(%x, %w) : (tensor<1x4xf16>, tensor<4x100xf16>) -> tensor<1x100xf16>
+  return %y : tensor<1x100xf16>
 }
 
 // -----
