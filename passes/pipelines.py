@@ -55,7 +55,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-expand-cached-attention{{kernels=true}}",  # likewise
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         *_COMPOSITES,
-        "graph-widen-floats{{to={widen}}}",  # composites too; before weights are computed
+        "graph-widen-floats{{ops={widen}}}",  # composites too; before weights are computed
         *_MERGED,
         "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
@@ -139,7 +139,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "f32",
-        "widen": "f32",
+        "widen": "all",
         "convert": "f32",
         "tf32": 3,
     },
@@ -148,7 +148,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "f32",
-        "widen": "f32",
+        "widen": "all",
         "convert": "f32",
         "tf32": 1,
     },
@@ -157,7 +157,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "true",
         "winograd_tile": 0,
         "compute": "f32",
-        "widen": "none",
+        "widen": "contractions",
         "convert": "f32",
         "tf32": 0,
     },
@@ -175,7 +175,7 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
         "exact": "false",
         "winograd_tile": 4,
         "compute": "bf16",
-        "widen": "f32",
+        "widen": "all",
         "convert": "f32",
         "tf32": 3,
     },
@@ -183,8 +183,9 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
 """Pass options by precision: the rounding that may differ from the model's. In ``f32``,
 convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
 largest element), three matmuls in bf16 (some 5e-6) or TF32 (1e-6) for one, or weights of 24 bits
-(2e-6). In ``strict``, only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the
-model are computed in these types. CPUs convert only the operands of matmuls to bf16, and only if
+(2e-6), and CPUs do not round what the model computes in f16 or bf16 between ops. In ``strict``,
+only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the model are computed in
+these types. CPUs convert only the operands of matmuls to bf16, and only if
 they have a unit that multiplies it. In ``tf32``, which GPUs of NVIDIA have, operands of matmuls and
 convolutions are rounded to 10 bits of fraction; elsewhere it is ``f32``."""
 

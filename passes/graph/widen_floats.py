@@ -36,29 +36,34 @@ class WidenFloats(Pass):
     moved from them: caches that grow, or are updated in place, and rows of tables. They are widened
     by what computes with them. The model's own conversions round, and so do operands of ops that
     decide: comparisons, conversions to integers, sorting (`graph.ExcessPrecision`).
+
+    With `ops=contractions`, only matmuls, convolutions and attention are widened, which sum in f32
+    anyway, and their results are rounded: exact up to the order of sums.
     """
 
     name = "graph-widen-floats"
     anchor = FUNCTION
-    to: Literal["f32", "none"] = "f32"
+    ops: Literal["all", "contractions", "none"] = "all"
     """``none`` leaves everything as it is."""
 
     @property
     def bound(self) -> float | None:
         """Error bound of the rounding that is left out, in steps of 2^-11 for f16, 2^-8 for
         bf16."""
-        return 8e-2 if self.to == "f32" else None
+        return 8e-2 if self.ops == "all" else None
 
     def run(self, op: Any, state: PassState) -> None:
-        if self.to == "f32":
-            _Widener(state).walk(op.operation)
+        if self.ops != "none":
+            _Widener(state, every=self.ops == "all").walk(op.operation)
 
 
 class _Widener(Retyper):
     """Widens ops, and rounds their results for those that need them as the model has them."""
 
-    def __init__(self, state: PassState):
+    def __init__(self, state: PassState, every: bool):
         super().__init__()
+        self.every = every
+        """True if all ops are widened; else contractions, whose operands are rounded."""
         self.statistics = state.statistics("compute-in-f32")
         self.rounded: dict[ir.Value, np.dtype] = {}
         """The values that were widened, with their types in the model."""
@@ -66,7 +71,7 @@ class _Widener(Retyper):
     def visit(self, operation: Any) -> None:
         """Widen one op, or round its operands."""
         op = graph.graph_op(operation)
-        if isinstance(op, graph.CastOp) and graph.is_float(op.to):
+        if self.every and isinstance(op, graph.CastOp) and graph.is_float(op.to):
             return  # rounds to the type that the model wants
         reason = self.reason_to_stay(op) if op is not None else ""
         if op is not None and reason is None:
@@ -75,6 +80,10 @@ class _Widener(Retyper):
             return
         if reason:
             self.statistics.record_declined(node_name(operation), reason)
+        self.round_operands(operation)
+
+    def round_operands(self, operation: Any) -> None:
+        """Give `operation` operands of the types that the model has."""
         for index, value in enumerate(operation.operands):
             if value in self.rounded:
                 operation.operands[index] = self.cast(value, self.rounded[value])
@@ -84,9 +93,11 @@ class _Widener(Retyper):
         a report."""
         given = [v for v in op.operation.operands if v in self.rounded or _is_narrow(v)]
         if isinstance(op, graph.DequantizeOp):
-            return None if op.to in graph.HALVES else ""
+            return None if self.every and op.to in graph.HALVES else ""
         if not given or not op.operation.results:
             return ""
+        if not self.every:
+            return None if op.amp is graph.MixedPrecision.NARROW else ""
         if op.excess is graph.ExcessPrecision.FOLLOW:
             computed = [v for v in op.operation.operands if constant_array(v) is None]
             first = next((v for v in given if v in computed), None)
@@ -98,6 +109,8 @@ class _Widener(Retyper):
 
     def widen(self, op: graph.GraphOp) -> None:
         operation = op.operation
+        if not self.every:
+            self.round_operands(operation)
         for index, value in enumerate(operation.operands):
             if _is_narrow(value):
                 operation.operands[index] = self.cast(value, _F32)

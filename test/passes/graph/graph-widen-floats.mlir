@@ -1,8 +1,9 @@
 // RUN: gc-opt %s --graph-widen-floats --split-input-file | filecheck %s
-// RUN: gc-opt %s '--graph-widen-floats=to=none' --split-input-file | filecheck %s --check-prefix=NONE
+// RUN: gc-opt %s '--graph-widen-floats=ops=none' --split-input-file | filecheck %s --check-prefix=NONE
 // RUN: gc-opt %s --graph-widen-floats --split-input-file --report 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt %s '--graph-widen-floats=ops=contractions' --split-input-file | filecheck %s --check-prefix=STRICT
 
-// REPORT: 15 x compute-in-f32
+// REPORT: 17 x compute-in-f32
 // REPORT: 3 declined by compute-in-f32, its elements stay as they are in memory
 // REPORT: 4 declined by compute-in-f32, its operands are to be rounded as in the model
 
@@ -18,6 +19,10 @@
 // CHECK: return %[[R]]
 // NONE-LABEL: @compute
 // NONE-NOT: f32
+// STRICT-LABEL: @compute
+// STRICT: %[[Y:.*]] = "graph.matmul"({{.*}} -> tensor<8x32xf32>
+// STRICT: %[[R:.*]] = "graph.cast"(%[[Y]]) {to = f16}
+// STRICT: "graph.relu"(%[[R]])
 func.func @compute(%x: tensor<8x64xf16>) -> tensor<8x32xf16> {
   %w = "graph.constant"() {value = dense<3.0> : tensor<64x32xf16>} : () -> tensor<64x32xf16>
   %y = "graph.matmul"(%x, %w) : (tensor<8x64xf16>, tensor<64x32xf16>) -> tensor<8x32xf16>
@@ -31,6 +36,7 @@ func.func @compute(%x: tensor<8x64xf16>) -> tensor<8x32xf16> {
 // types round, those to wider ones need not.
 
 // CHECK-LABEL: @decide
+// NONE-LABEL: @decide
 // CHECK: %[[Y:.*]] = "graph.exp"({{.*}} -> tensor<8xf32>
 // CHECK: %[[R:.*]] = "graph.cast"(%[[Y]]) {to = bf16}
 // CHECK: "graph.greater"(%[[R]], %arg0)
@@ -147,4 +153,22 @@ func.func @branches(%c: tensor<i1>, %x: tensor<8xf16>) -> tensor<8xf16> {
     "graph.yield_all"(%y) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<8xf16>) -> ()
   }) {names = [], resultSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0>} : (tensor<i1>) -> tensor<8xf16>
   return %r : tensor<8xf16>
+}
+
+// -----
+
+// Each of several is rounded.
+
+// STRICT-LABEL: @two
+// STRICT: %[[Y:.*]] = "graph.matmul"({{.*}} -> tensor<8x8xf32>
+// STRICT: %[[R:.*]] = "graph.cast"(%[[Y]]) {to = bf16}
+// STRICT: %[[W:.*]] = "graph.cast"(%[[R]]) {to = f32}
+// STRICT: %[[Z:.*]] = "graph.matmul"(%[[W]], %{{.*}}) {{.*}} -> tensor<8x8xf32>
+// STRICT: %[[S:.*]] = "graph.cast"(%[[Z]]) {to = bf16}
+// STRICT: "graph.cast"(%[[S]]) {to = f32}
+func.func @two(%x: tensor<8x8xbf16>) -> (tensor<8x8xbf16>, tensor<8x8xf32>) {
+  %0 = "graph.matmul"(%x, %x) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %1 = "graph.matmul"(%0, %x) : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %2 = "graph.cast"(%1) {to = f32} : (tensor<8x8xbf16>) -> tensor<8x8xf32>
+  return %1, %2 : tensor<8x8xbf16>, tensor<8x8xf32>
 }

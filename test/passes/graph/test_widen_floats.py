@@ -48,3 +48,20 @@ def test_strict_rounds_after_each_op():
     np.testing.assert_array_equal(back, (x + F16.type(256)) - F16.type(256))
     np.testing.assert_array_equal(above, False)
     np.testing.assert_array_equal(single, y.astype(BF16).astype(np.float32))
+
+
+def test_strict_rounds_between_matmuls():
+    """Sums of whole numbers, scaled, are exact in f32, but not in f16."""
+    random = np.random.default_rng(0)
+    x, w, v = (random.integers(0, most, (64, 64)) / 32 for most in (32, 32, 2))
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("MatMul", ["y", "v"], ["z"]),
+    ]
+    weights = {"w": w.astype(F16), "v": v.astype(F16)}
+    model = build_model(nodes, {"x": (F16, x.shape)}, ["z"], weights)
+    exact, rounded = (x @ w @ v).astype(F16), ((x @ w).astype(F16) @ v).astype(F16)
+    assert (exact != rounded).any(), "rounding changes nothing"
+    np.testing.assert_array_equal(graphc.compile(model)(x.astype(F16)), exact)
+    strict = graphc.compile(model, precision="strict")
+    np.testing.assert_array_equal(strict(x.astype(F16)), rounded)
