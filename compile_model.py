@@ -70,8 +70,9 @@ def compile(
     `precision` selects the arithmetic. With ``strict``, only the order of sums differs from the
     model. With ``f32``, the default, convolutions may also be computed with fewer multiplications
     (differences of about 1e-6 of the largest element), and matmuls as three bf16 matmuls (about
-    5e-6) or, on NVIDIA's GPUs, three of TF32 (1e-6); with ``tf32``, these GPUs round the operands
-    of matmuls and convolutions to 10 bits of fraction. With ``f16`` and ``bf16``, matmuls and the
+    5e-6) or, on NVIDIA's GPUs, three of TF32 (1e-6), and CPUs compute f16 and bf16 of the model in
+    f32; with ``tf32``, NVIDIA's GPUs round the operands of matmuls and convolutions to 10 bits of
+    fraction. With ``f16`` and ``bf16``, matmuls and the
     ops between them are computed in that type, converted from and to f32, with f32 accumulators;
     CPUs use ``bf16`` only if they multiply it faster than f32, and only for the operands of
     matmuls.

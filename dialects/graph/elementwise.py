@@ -19,7 +19,7 @@ from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float, is_integer
 
 _FOLLOW, _KEEP = MixedPrecision.FOLLOW, MixedPrecision.KEEP
-_NEVER = ExcessPrecision.NEVER
+_DECIDES: dict[str, Any] = {"amp": _KEEP, "excess": ExcessPrecision.NEVER}
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:
@@ -225,9 +225,7 @@ def _is_inf(x: np.ndarray, *, negative: bool, positive: bool) -> np.ndarray:
 
 AbsOp, abs_ = unary("abs", np.abs, "``|x|``.", requirement=require_number, amp=_FOLLOW)
 NegOp, neg = unary("neg", np.negative, "``-x``.", requirement=require_number, amp=_FOLLOW)
-SignOp, sign = unary(
-    "sign", np.sign, "-1, 0 or 1.", requirement=require_number, amp=_KEEP, excess=_NEVER
-)
+SignOp, sign = unary("sign", np.sign, "-1, 0 or 1.", requirement=require_number, **_DECIDES)
 ExpOp, exp = unary("exp", _wide(np.exp), "Natural exponential.", amp=_KEEP)
 LogOp, log = unary("log", _wide(np.log), "Natural logarithm.", amp=_KEEP)
 SqrtOp, sqrt = unary("sqrt", _wide(np.sqrt), "Square root.", amp=_KEEP)
@@ -254,15 +252,9 @@ ReluOp, relu = unary(
     requirement=require_number,
     amp=_FOLLOW,
 )
-FloorOp, floor = unary(
-    "floor", _wide(np.floor), "Largest integer not above.", amp=_KEEP, excess=_NEVER
-)
-CeilOp, ceil = unary(
-    "ceil", _wide(np.ceil), "Smallest integer not below.", amp=_KEEP, excess=_NEVER
-)
-RoundOp, round_ = unary(
-    "round", _wide(np.rint), "Nearest integer, halves to even.", amp=_KEEP, excess=_NEVER
-)
+FloorOp, floor = unary("floor", _wide(np.floor), "Largest integer not above.", **_DECIDES)
+CeilOp, ceil = unary("ceil", _wide(np.ceil), "Smallest integer not below.", **_DECIDES)
+RoundOp, round_ = unary("round", _wide(np.rint), "Nearest integer, halves to even.", **_DECIDES)
 SoftplusOp, softplus = unary("softplus", _wide(_softplus), "``log(1 + exp(x))``.", amp=_KEEP)
 SoftsignOp, softsign = unary(
     "softsign", _wide(lambda x: x / (1 + np.abs(x))), "``x / (1 + |x|)``.", amp=_KEEP
@@ -326,8 +318,7 @@ ThresholdedReluOp, thresholded_relu = unary(
     _wide(_thresholded_relu),
     "``x`` above `alpha`, else 0.",
     alpha=Float,
-    amp=_KEEP,
-    excess=_NEVER,
+    **_DECIDES,
 )
 ShrinkOp, shrink = unary(
     "shrink",
@@ -335,8 +326,7 @@ ShrinkOp, shrink = unary(
     "Soft or hard shrinkage: 0 within ``[-lambd, lambd]``, outside moved by `bias`.",
     bias=Float,
     lambd=Float,
-    amp=_KEEP,
-    excess=_NEVER,
+    **_DECIDES,
 )
 IsNanOp, is_nan = unary("is_nan", np.isnan, "Whether NaN.", result_dtype=np.bool_, amp=_KEEP)
 IsInfOp, is_inf = unary(
@@ -398,10 +388,8 @@ PowOp, pow_ = binary(
     "``a ** b``. Powers of integers are cut to integers; what does not fit is unspecified.",
     amp=_KEEP,
 )
-ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.", amp=_KEEP, excess=_NEVER)
-FmodOp, fmod = binary(
-    "fmod", np.fmod, "Remainder with the sign of `a`, as in C.", amp=_KEEP, excess=_NEVER
-)
+ModOp, mod = binary("mod", np.mod, "Remainder with the sign of `b`.", **_DECIDES)
+FmodOp, fmod = binary("fmod", np.fmod, "Remainder with the sign of `a`, as in C.", **_DECIDES)
 MaxOp, max_ = binary("max", np.maximum, "The larger; NaN wins.", amp=_FOLLOW, commutative=True)
 MinOp, min_ = binary("min", np.minimum, "The smaller; NaN wins.", amp=_FOLLOW, commutative=True)
 PreluOp, prelu = binary(

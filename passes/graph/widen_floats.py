@@ -29,8 +29,8 @@ class WidenFloats(Pass):
         %2 = "graph.relu"(%1) : 128x768xf32
         %3 = "graph.cast"(%2) : 128x768xf16
 
-    For CPUs, few of which have arithmetic in f16 and none in bf16, and whose kernels are of f32.
-    Results are at least as exact: C calls this excess precision (FLT_EVAL_METHOD).
+    For CPUs, few of which have arithmetic in these types, and whose kernels are of f32. Results
+    are at least as exact: C calls this excess precision (FLT_EVAL_METHOD).
 
     Inputs, outputs, what loops carry and branches give stay 16 bits, and so do elements that are
     moved from them: caches that grow, or are updated in place, and rows of tables. They are widened

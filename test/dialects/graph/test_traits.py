@@ -53,6 +53,28 @@ def test_other_axes_are_in_any_order(op_class):
         np.testing.assert_allclose(moved, np.transpose(there, perm), rtol=1e-5)
 
 
+SCALARS = own([*graph.op_classes_of(graph.UnaryOp), *graph.op_classes_of(graph.BinaryOp)])
+
+
+@pytest.mark.parametrize("op_class", SCALARS, ids=name_of)
+def test_results_that_jump_are_of_rounded_operands(op_class):
+    """Ops that give integers or truth values need not say so."""
+    x = np.arange(-3, 3.5, 0.5)
+    numbers = enumerate(kinds(op_class), start=1)
+    attrs = {name: "none" if kind.name == "string" else i / 2 for i, (name, kind) in numbers}
+    others = [np.full_like(x, 1.5)] * (len(op_class.operand_names) - 1)
+    try:
+        result = op_class.infer(*[graph.TensorType(x.shape, x.dtype)] * (1 + len(others)), **attrs)
+    except graph.TypeRuleError:
+        return
+    if not graph.is_float(result.dtype):
+        return
+    with np.errstate(all="ignore"):
+        before, after = (op_class.evaluate(x + step, *others, **attrs) for step in (-1e-9, 1e-9))
+    jumps = bool((abs(after - before) > 0.1)[abs(before) < 1e6].any())
+    assert jumps == (op_class.excess is graph.ExcessPrecision.NEVER)
+
+
 def kinds(op_class):
     return op_class.attribute_kinds.items()
 
