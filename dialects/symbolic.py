@@ -126,27 +126,7 @@ class Dim:
     @property
     def minimum(self) -> int | None:
         """A lower bound (sizes are at least 0), or None when the form shows none."""
-        bounds = [self._bound_of_terms, *self._bounds_of_maxima()]
-        return max((bound for bound in bounds if bound is not None), default=None)
-
-    @property
-    def _bound_of_terms(self) -> int | None:
-        if any(coefficient < 0 for monomial, coefficient in self.terms if monomial):
-            return None
-        if not all(_is_nonnegative(atom) for monomial, _ in self.terms for atom in monomial):
-            return None
-        return dict(self.terms).get((), 0)
-
-    def _bounds_of_maxima(self) -> Iterator[int | None]:
-        """The bounds with one argument in place of a maximum, which is that at least: 256 for
-        ``max(256 - n, 0) + n``."""
-        for monomial, coefficient in self.terms:
-            (atom,) = monomial if len(monomial) == 1 else (None,)
-            if isinstance(atom, Call) and atom.function == "max" and coefficient > 0:
-                rest = self - Dim({monomial: coefficient})
-                for argument in atom.arguments:
-                    lower = argument * coefficient + rest
-                    yield lower if isinstance(lower, int) else lower._bound_of_terms
+        return _minimum(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms
@@ -323,8 +303,12 @@ def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:
     return monomial[0].arguments if monomial[0].function == function else ()
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def at_least(a: "int | Dim", b: "int | Dim") -> bool:
-    """Return whether ``a >= b`` for every value of the named sizes (False also when unknown)."""
+    """Return whether ``a >= b`` for every value of the named sizes (False also when unknown).
+
+    Remembered, since checks of shapes ask again and again.
+    """
     difference = a - b
     if isinstance(difference, int):
         return difference >= 0
@@ -433,6 +417,33 @@ def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
         return sizes.get(atom, Dim({(atom,): 1}))
     arguments = [a.evaluate(sizes) if isinstance(a, Dim) else a for a in atom.arguments]
     return FUNCTIONS[atom.function](*arguments)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _minimum(dim: Dim) -> int | None:
+    """The best lower bound that the form of `dim` shows."""
+    bounds = [_bound_of_terms(dim), *_bounds_of_maxima(dim)]
+    return max((bound for bound in bounds if bound is not None), default=None)
+
+
+def _bound_of_terms(dim: Dim) -> int | None:
+    if any(coefficient < 0 for monomial, coefficient in dim.terms if monomial):
+        return None
+    if not all(_is_nonnegative(atom) for monomial, _ in dim.terms for atom in monomial):
+        return None
+    return dict(dim.terms).get((), 0)
+
+
+def _bounds_of_maxima(dim: Dim) -> Iterator[int | None]:
+    """The bounds with one argument in place of a maximum, which is that at least: 256 for
+    ``max(256 - n, 0) + n``."""
+    for monomial, coefficient in dim.terms:
+        (atom,) = monomial if len(monomial) == 1 else (None,)
+        if isinstance(atom, Call) and atom.function == "max" and coefficient > 0:
+            rest = dim - Dim({monomial: coefficient})
+            for argument in atom.arguments:
+                lower = argument * coefficient + rest
+                yield lower if isinstance(lower, int) else _bound_of_terms(lower)
 
 
 def _is_nonnegative(atom: Atom) -> bool:
