@@ -5,15 +5,24 @@ change to this file only.
 """
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 from torch_mlir import ir
 from torch_mlir._mlir_libs._mlir import globals as _globals
 from torch_mlir.dialects import ext, func
 
-# The package in which the bindings find the op classes of our dialects. Without this they search
-# the file system again for each op that is passed to Python.
-_globals.append_dialect_search_prefix(f"{__package__}.dialects")
+_DIALECTS = f"{__package__}.dialects"
+_WITHOUT_CLASSES = ("flow", "hal", "iree_linalg_ext", "iree_tensor_ext", "stream", "util")
+"""The dialects of IREE, of whose ops there are no classes."""
+
+# The package in which the bindings find the op classes of our dialects. Without this, and without
+# an empty module for those that have none, they search the file system again for each op that is
+# passed to Python.
+_globals.append_dialect_search_prefix(_DIALECTS)
+for _name in _WITHOUT_CLASSES:
+    sys.modules.setdefault(f"{_DIALECTS}.{_name}", ModuleType(f"{_DIALECTS}.{_name}"))
 
 _WHEN_WANTED = {
     **dict.fromkeys(("passmanager", "rewrite"), "torch_mlir"),
