@@ -3,7 +3,6 @@
 from typing import Any
 
 from ....dialects import graph
-from ...infra.query import constant_array
 from ...infra.rewrite import rewrite
 
 _COMMUTATIVE = sorted(
@@ -21,8 +20,9 @@ def commuted(op: Any) -> Any:
     """
     if op.a == op.b:
         return None
-    rare = op.b if constant_array(op.a) is not None else op.a  # constants may have many uses
-    twins = (use.owner for use in rare.uses if _is_commuted(op, use.owner))
+    # A twin is among the uses of both; one of them may have thousands.
+    uses = (use for pair in zip(op.a.uses, op.b.uses, strict=False) for use in pair)
+    twins = (use.owner for use in uses if _is_commuted(op, use.owner))
     earlier = next((twin for twin in twins if twin.is_before_in_block(op.operation)), None)
     return None if earlier is None else earlier.results[0]
 

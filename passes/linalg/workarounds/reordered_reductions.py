@@ -4,7 +4,7 @@ is fused into it, and tiled for one of them. Compute barriers keep the two apart
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,12 @@ an axis of one element."""
 
 class _Several(tuple[Coordinate, ...]):
     """The coordinates of several axes that were collapsed into one."""
+
+
+_Read = tuple[ir.Value, tuple[Coordinate, ...]]
+"""A value, and the coordinates of an element of it."""
+_Known = dict[_Read, frozenset[_Read]]
+"""The reductions that elements are computed from."""
 
 
 @register
@@ -48,9 +54,10 @@ class WorkaroundReorderedReductions(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
+        known: _Known = {}
         for each in list(ops_within(op.operation)):
             if _is_reader(each) and kernel_of(each) is None:
-                _insert_barriers(each)
+                _insert_barriers(each, known)
 
 
 def _is_reader(op: ir.Operation) -> bool:
@@ -61,15 +68,18 @@ def _is_reader(op: ir.Operation) -> bool:
     return ir.RankedTensorType(op.operands[0].type).shape[-1] == 1
 
 
-def _is_reduction(op: ir.Operation) -> bool:
+def _is_reduction(x: ir.Value) -> bool:
+    if isinstance(x.owner, ir.Block):
+        return False
+    op = x.owner.operation
     return has_reduction(op) or op.name.startswith(_NAMED_REDUCTIONS)
 
 
-def _insert_barriers(reader: ir.Operation) -> None:
+def _insert_barriers(reader: ir.Operation, known: _Known) -> None:
     reads = _reads(reader)
     if len(reads) < 2:
         return
-    reductions_read = [set(_reductions_read(*read)) for read in reads]
+    reductions_read = [_reductions_read(read, known) for read in reads]
     orders: dict[ir.Value, set[Coordinate]] = defaultdict(set)
     for reduction, order in set().union(*reductions_read):
         orders[reduction].add(order)
@@ -80,30 +90,49 @@ def _insert_barriers(reader: ir.Operation) -> None:
                 reader.operands[number] = iree.compute_barrier(x, iree.dynamic_sizes(x))
 
 
-def _reductions_read(
-    x: ir.Value, coordinates: tuple[Coordinate, ...]
-) -> Iterator[tuple[ir.Value, tuple[Coordinate, ...]]]:
-    """The reductions that the element of `x` at `coordinates` is computed from, through elementwise
-    ops and views, and the elements of them that are read."""
-    waiting, seen = [(x, coordinates)], set()
+def _reductions_read(read: _Read, known: _Known) -> frozenset[_Read]:
+    """The reductions that `read` is computed from, through elementwise ops and views, and the
+    elements of them that are read. `known` has those of earlier ops, which stay as they are."""
+    waiting = [read]
     while waiting:
-        x, coordinates = found = waiting.pop()
-        if found in seen or isinstance(x.owner, ir.Block):
+        sources = _sources(waiting[-1])
+        unknown = [each for each in sources if each not in known]
+        if unknown:
+            waiting += unknown
             continue
-        seen.add(found)
-        op = x.owner.operation
-        if _is_reduction(op):
-            yield x, coordinates
-        elif op.name == "linalg.generic":
-            waiting += _reads(op, coordinates)
-        elif op.name in _VIEWS:
-            source = op.operands[0]
-            waiting.append((source, _only_long(source, _VIEWS[op.name](op, coordinates))))
+        last = waiting.pop()
+        known[last] = (
+            frozenset([last])
+            if _is_reduction(last[0])
+            else _union(known[source] for source in sources)
+        )
+    return known[read]
 
 
-def _reads(
-    reader: ir.Operation, coordinates: Sequence[Coordinate] | None = None
-) -> list[tuple[ir.Value, tuple[Coordinate, ...]]]:
+def _sources(read: _Read) -> list[_Read]:
+    """The reads of the elementwise op or the view that computes `read`."""
+    x, coordinates = read
+    if isinstance(x.owner, ir.Block) or _is_reduction(x):
+        return []
+    op = x.owner.operation
+    if op.name == "linalg.generic":
+        return _reads(op, coordinates)
+    if op.name in _VIEWS:
+        source = op.operands[0]
+        return [(source, _only_long(source, _VIEWS[op.name](op, coordinates)))]
+    return []
+
+
+def _union(sets: Iterable[frozenset[_Read]]) -> frozenset[_Read]:
+    """The union of `sets`: one of them if that holds the others, as along chains of ops."""
+    union = frozenset[_Read]()
+    for each in sets:
+        if not each <= union:
+            union = each if union <= each else union | each
+    return union
+
+
+def _reads(reader: ir.Operation, coordinates: Sequence[Coordinate] | None = None) -> list[_Read]:
     """The inputs of `reader`, and the element of each that the result at `coordinates` reads, in
     terms of the loops of `reader` if `coordinates` is None."""
     maps = [ir.AffineMapAttr(each).value for each in linalg.get_indexing_maps(reader) or ()]
