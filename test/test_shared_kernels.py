@@ -24,7 +24,11 @@ from graphc.runtime.iree_compile.child_process import run_child
 X = np.random.default_rng(0).standard_normal((1, 16, 48, 48)).astype(np.float32)
 
 
-def model(end, seed=1):
+NAMED = ("n", 16, "h", "w")
+"""Named sizes of `X`."""
+
+
+def model(end, seed=1, shape=X.shape):
     """A convolution, another one, and an `end`."""
     rng = np.random.default_rng(seed)
     weights = {
@@ -41,8 +45,8 @@ def model(end, seed=1):
     graph = helper.make_graph(
         nodes,
         f"ends_in_{end.lower()}",
-        [helper.make_tensor_value_info("x", float_, X.shape)],
-        [helper.make_tensor_value_info("y", float_, (1, 32, 48, 48))],
+        [helper.make_tensor_value_info("x", float_, shape)],
+        [helper.make_tensor_value_info("y", float_, (shape[0], 32, *shape[2:]))],
         [numpy_helper.from_array(value, name) for name, value in weights.items()],
     )
     opset = [helper.make_opsetid("", 17)]
@@ -84,9 +88,9 @@ SECOND = model("Sigmoid", seed=2)
 
 
 @functools.cache
-def results_alone(end, seed=1, threads=1):
+def results_alone(end, seed=1, threads=1, shape=X.shape):
     """The results of a model that shares kernels with no other."""
-    with graphc.compile(model(end, seed), cache=False, threads=threads) as alone:
+    with graphc.compile(model(end, seed, shape), cache=False, threads=threads) as alone:
         return alone(X)
 
 
@@ -119,6 +123,14 @@ def test_kernels_of_another_model_are_linked(first, filled, threads):
     assert not stage_of(second).startswith("backend (0 of")
     np.testing.assert_array_equal(second(X), results_alone("Sigmoid", 2, threads))
     np.testing.assert_array_equal(first(threads)[0], results_alone("Tanh", 1, threads))
+
+
+def test_kernels_of_named_sizes_are_linked(cache):
+    graphc.compile(model("Tanh", shape=NAMED), cache=cache, threads=2).close()
+    second = graphc.compile(model("Sigmoid", 2, NAMED), cache=cache, threads=2)
+    assert stage_of(second) == "backend (3 of 4 kernels from the cache)"  # not that of the end
+    expected = results_alone("Sigmoid", 2, threads=2, shape=NAMED)
+    np.testing.assert_array_equal(second(X), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -6,9 +6,10 @@ that equal kernels of different programs have equal names.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from ...mlir import arith, func, ir
+from ...mlir import arith, func, ir, memref
 
 _EXECUTABLE, _MODULE = "stream.executable", "builtin.module"
 _NUMBER, _COUNT = "stream.dispatch.workgroup.id", "stream.dispatch.workgroup.count"
@@ -20,17 +21,33 @@ _OBJECTS = "hal.executable.objects"
 
 _Handed = str | tuple[int, ir.Type | None]
 """An argument of a kernel: the name of the op that asks for it; or the number of an argument, with
-its type if it is a binding."""
+the type that its function receives if it is a binding."""
 
 
 class OutlinedKernel:
     """A kernel whose body is a separate function, called `symbol`."""
 
-    def __init__(self, function: func.FuncOp, call: ir.Operation, text: str):
+    def __init__(self, function: func.FuncOp, call: ir.Operation, text: str, ops: int):
         self._function, self._call = function, call
         self.symbol = ir.StringAttr(function.attributes["sym_name"]).value
         self.text = text
         """The code of the function, without its name."""
+        self.ops = ops
+        """The number of its ops."""
+
+    @property
+    def type(self) -> ir.FunctionType:
+        """The type of the function."""
+        return self._function.type
+
+    @property
+    def context(self) -> ir.Context:
+        """The context that the function lives in."""
+        return self._function.operation.context
+
+    def copy(self) -> None:
+        """Copy the function to the insertion point."""
+        self._function.operation.clone()
 
     def link(self, file: str) -> None:
         """Leave only the declaration; the code is in the object file `file`."""
@@ -44,11 +61,18 @@ class OutlinedKernel:
         function.operation.erase()
 
 
-def outline_kernels(module: ir.Module) -> list[OutlinedKernel]:
-    """Outline the kernels of `module` whose sizes are all static."""
+def _always(ops: int) -> bool:
+    del ops
+    return True
+
+
+def outline_kernels(
+    module: ir.Module, wanted: Callable[[int], bool] = _always
+) -> list[OutlinedKernel]:
+    """Outline the kernels of `module`, if `wanted` says so of the number of their ops."""
     with module.context:
-        functions = [found for op in module.body if (found := _function_of(op.operation))]
-        return [_outline(*found) for found in functions]
+        found = [kernel for op in module.body if (kernel := _function_of(op.operation))]
+        return list(map(_outline, found)) if wanted(sum(each.ops for each in found)) else []
 
 
 def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
@@ -75,9 +99,19 @@ def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
         declared.operation.erase()
 
 
-def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operation]] | None:
-    """The function of a kernel that can be outlined, and the ops that read its bindings and
-    numbers."""
+@dataclass(frozen=True)
+class _Kernel:
+    """A kernel that can be outlined."""
+
+    function: func.FuncOp
+    given: list[ir.Operation]
+    """The ops that read its bindings and workgroup numbers."""
+    ops: int
+    """The number of its ops."""
+
+
+def _function_of(executable: ir.Operation) -> _Kernel | None:
+    """The kernel of an executable; None if it cannot be outlined."""
     if executable.name != _EXECUTABLE:
         return None
     block = executable.regions[0].blocks[0]
@@ -88,18 +122,18 @@ def _function_of(executable: ir.Operation) -> tuple[func.FuncOp, list[ir.Operati
     function = ops[0]
     if str(function.attributes["translation_info"]) != _PLAIN:
         return None
-    given = _find_given(function.operation)
-    return None if given is None else (function, given)
+    return _read(function)
 
 
-def _find_given(function: ir.Operation) -> list[ir.Operation] | None:
-    """The ops of `function` that read its bindings and workgroup numbers; None if an op depends on
-    the surrounding function, or its text does not determine it."""
+def _read(function: func.FuncOp) -> _Kernel | None:
+    """The kernel `function`; None if an op depends on the surrounding function, or its text does
+    not determine it."""
     given: list[ir.Operation] = []
-    hindered = False
+    hindered, ops = False, 0
 
     def note(op: ir.Operation) -> ir.WalkResult:
-        nonlocal hindered
+        nonlocal hindered, ops
+        ops += 1
         if op.name.startswith("stream."):
             given.append(op)
             hindered |= not _is_plain(op)
@@ -109,24 +143,25 @@ def _find_given(function: ir.Operation) -> list[ir.Operation] | None:
             hindered |= op.name == "func.call"
         return ir.WalkResult.ADVANCE
 
-    function.walk(note)
-    return None if hindered else given
+    function.operation.walk(note)
+    return None if hindered else _Kernel(function, given, ops)
 
 
 def _is_plain(op: ir.Operation) -> bool:
-    """Return whether `op` is the workgroup number or count, or a whole binding of static size."""
+    """Return whether `op` is the workgroup number or count, or a whole flat binding."""
     if op.name in (_NUMBER, _COUNT):
         return ir.IntegerAttr(op.attributes["dimension"]).value == 0
-    if op.name != _SUBSPAN or len(op.operands) != 2:
+    if op.name != _SUBSPAN:
         return False
     start = op.operands[1].owner
     if isinstance(start, ir.Block) or start.name != "arith.constant":
         return False
-    at = ir.IntegerAttr(start.attributes["value"]).value
-    return at == 0 and ir.MemRefType(op.results[0].type).has_static_shape
+    at, type_ = ir.IntegerAttr(start.attributes["value"]).value, ir.MemRefType(op.results[0].type)
+    return at == 0 and (type_.has_static_shape or type_.rank == 1)
 
 
-def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel:
+def _outline(kernel: _Kernel) -> OutlinedKernel:
+    function, given = kernel.function, kernel.given
     name, type_ = function.attributes["sym_name"], function.type
     handed = _take_handed(function, given)
     symbol, text = _name_by_contents(function)
@@ -143,7 +178,7 @@ def _outline(function: func.FuncOp, given: list[ir.Operation]) -> OutlinedKernel
             attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
         )
         func.ReturnOp([])
-    return OutlinedKernel(function, call, text)
+    return OutlinedKernel(function, call, text, kernel.ops)
 
 
 def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[_Handed]:
@@ -157,10 +192,13 @@ def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[_Hand
             handed.append((number, None))
     for op in given:
         (result,) = op.results
-        result.replace_all_uses_with(block.add_argument(result.type, op.location))
         if op.name == _SUBSPAN:
-            handed.append((ir.BlockArgument(op.operands[0]).arg_number, result.type))
+            with ir.InsertionPoint(op), op.location:
+                argument = block.add_argument(_bare(result.type), op.location)
+                result.replace_all_uses_with(_sized(argument, op))
+            handed.append((ir.BlockArgument(op.operands[0]).arg_number, argument.type))
         else:
+            result.replace_all_uses_with(block.add_argument(result.type, op.location))
             handed.append(op.name)
         op.erase()
     for number in reversed(range(len(old))):
@@ -168,6 +206,22 @@ def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[_Hand
     types = [argument.type for argument in block.arguments]
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
     return handed
+
+
+def _bare(type_: ir.Type) -> ir.Type:
+    """The type by which a function receives the memory of a binding: bare pointers, as which these
+    are passed, have static sizes only."""
+    buffer = ir.MemRefType(type_)
+    return type_ if buffer.has_static_shape else ir.MemRefType.get([1], buffer.element_type)
+
+
+def _sized(memory: ir.Value, subspan: ir.Operation) -> ir.Value:
+    """`memory` in the type and the size of `subspan`."""
+    type_ = ir.MemRefType(subspan.results[0].type)
+    if type_ == memory.type:
+        return memory
+    size = subspan.operands[2]
+    return memref.reinterpret_cast(type_, memory, [], [size], [], [0], type_.shape, [1])
 
 
 def _name_by_contents(function: func.FuncOp) -> tuple[str, str]:
