@@ -46,6 +46,7 @@ from ..runtime.execution.memory_estimate import LIVE_SETS_KEY, write_live_sets
 from ..runtime.files.multi_target_file import bundle
 from ..runtime.iree_compile.child_process import ProgressEvent
 from ..runtime.iree_compile.input_program import InputProgram
+from ..runtime.iree_compile.kernel_groups import count_groups
 from ..runtime.iree_compile.temporary_folder import temporary_folder
 from ..runtime.metadata import ASSUMED_KEY, DONATED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
 from ..runtime.model import CompiledModel, NativePart, hybrid_model
@@ -115,15 +116,20 @@ class Compilation:
 
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``, and free `module`."""
-        options = self.options
-        shared = options.target.shares_kernels and is_self_contained(options.extra_flags)
-        kernels = outline_kernels(self.module) if shared and options.cache is not None else []
+        options, kernels = self.options, []
+        if options.target.shares_kernels and is_self_contained(options.extra_flags):
+            kernels = outline_kernels(self.module, self._separates_kernels)
         program = LoweredProgram(self.module, kernels)
         del kernels, self.module
         contents = self.compile_program(program)
         self.report.add_size("bytecode bytes", program.size)
         program.end()
         return contents
+
+    def _separates_kernels(self, ops: int) -> bool:
+        """Return whether kernels of so many `ops` are compiled as functions of their own."""
+        cached = self.options.cache is not None
+        return cached or count_groups(ops, self.options.extra_flags) > 0
 
     @contextmanager
     def handed_over(self) -> Generator[Path]:

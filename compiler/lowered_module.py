@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..dialects import iree
+from ..dialects.iree.kernel_executable import kernel_executable
 from ..dialects.iree.outlining import OutlinedKernel, define_kernels
 from ..mlir import ir
 from .bytecode import digest_bytecode, write_bytecode
@@ -31,6 +32,11 @@ class LoweredProgram:
         assert self._module is not None
         digest, self.size = digest_bytecode(self._module)
         return digest
+
+    def write_kernels(self, symbols: Sequence[str], file: Path) -> None:
+        """Write the kernels of `symbols` as a program of their own. Raises `OutputError`."""
+        kernels = {kernel.symbol: kernel for kernel in self.kernels}
+        write_bytecode(kernel_executable([kernels[symbol] for symbol in symbols]), file)
 
     def file(self, folder: Path) -> Path:
         """Write the program to a file, and free the module. Raises `OutputError`."""

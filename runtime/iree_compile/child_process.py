@@ -12,6 +12,7 @@ from pathlib import Path
 
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 _HEARTBEAT = 0.2  # seconds between two progress events
+_PAUSE = 0.02  # seconds between two looks at processes, where the system does not report their ends
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,20 @@ class ProgressEvent:
 
     stage: str
     elapsed: float
+
+
+@dataclass(frozen=True)
+class Child:
+    """A process to run: its command, and the file that keeps its output.
+
+    The process keeps its temporary files in the folder `temporary`, where those of a killed process
+    remain. Its standard input is the descriptor `stdin`, or empty.
+    """
+
+    command: Sequence[str]
+    log: Path
+    temporary: Path | None = None
+    stdin: int | None = None
 
 
 def run_child(
@@ -31,58 +46,87 @@ def run_child(
     progress: Callable[[ProgressEvent], None] | None = None,
     temporary: Path | None = None,
 ) -> int | None:
-    """Run `command` with its output in `log`; return its exit code, or ``None`` on a timeout.
+    """Run a `Child`; return its exit code, or ``None`` on a timeout: see `run_children`."""
+    child = Child(command, log, temporary)
+    return run_children([child], stage=stage, timeout=timeout, progress=progress)[0]
 
-    The process keeps its temporary files in the folder `temporary`, where those of a killed process
-    remain.
 
-    The code is negative if a signal ended the process. However the wait ends, also by an exception
-    of `progress` or Ctrl-C, on return the process has ended and its children are killed.
+def run_children(
+    children: Sequence[Child],
+    *,
+    stage: str,
+    timeout: float | None = None,
+    progress: Callable[[ProgressEvent], None] | None = None,
+    succeeded: Callable[[int], None] | None = None,
+) -> list[int | None]:
+    """Run `children` at the same time until all have ended, or one has failed.
+
+    Returns their exit codes, ``None`` for those ended here: all that are left after a timeout or a
+    failure. A code is negative if a signal ended the process. `succeeded` receives the numbers of
+    children whose exit code is 0.
+
+    However the wait ends, also by an exception of `progress` or Ctrl-C, on return all processes
+    have ended and their children are killed.
     """
-    start, environment = time.monotonic(), dict(os.environ)
-    if temporary is not None:
-        environment |= dict.fromkeys(_TEMPORARY, str(temporary))
+    start = time.monotonic()
+    processes: list[subprocess.Popen] = []
+    codes: list[int | None] = [None] * len(children)
+    try:
+        for child in children:
+            process = _start(child)
+            processes.append(process)
+        while True:
+            elapsed = time.monotonic() - start
+            if timeout is not None and elapsed >= timeout:
+                return codes
+            if progress is not None:
+                progress(ProgressEvent(stage, elapsed))
+            left = _HEARTBEAT if timeout is None else min(_HEARTBEAT, timeout - elapsed)
+            running = [n for n, code in enumerate(codes) if code is None]
+            _wait([processes[number] for number in running], left)
+            for number in running:
+                codes[number] = processes[number].poll()
+                if codes[number] == 0 and succeeded is not None:
+                    succeeded(number)
+            if None not in codes or any(codes):
+                return codes
+    finally:
+        for process in processes:
+            _end(process)
+
+
+def _start(child: Child) -> subprocess.Popen:
+    environment = dict(os.environ)
+    if child.temporary is not None:
+        environment |= dict.fromkeys(_TEMPORARY, str(child.temporary))
     # Output goes to a file: a pipe could fill up, memory could run out. The process leads a process
     # group of its own, so that its children (a linker) can be killed with it.
-    with log.open("wb") as sink:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
+    with child.log.open("wb") as sink:
+        return subprocess.Popen(
+            child.command,
+            stdin=subprocess.DEVNULL if child.stdin is None else child.stdin,
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
             env=environment,
         )
-    try:
-        while True:
-            elapsed = time.monotonic() - start
-            if timeout is not None and elapsed >= timeout:
-                return None
-            if progress is not None:
-                progress(ProgressEvent(stage, elapsed))
-            left = _HEARTBEAT if timeout is None else min(_HEARTBEAT, timeout - elapsed)
-            code = _wait(process, left)
-            if code is not None:
-                return code
-    finally:
-        _end(process)
 
 
-def _wait(process: subprocess.Popen, seconds: float) -> int | None:
-    """The exit code of `process`; None if it has not ended within `seconds`."""
-    try:
-        handle = os.pidfd_open(process.pid)  # `Popen.wait` would poll only every 50 ms
-    except (AttributeError, OSError):  # not Linux, an old one, or a sandbox that forbids it
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.wait(seconds)
-        return None
-    try:
-        ended = select.poll()
-        ended.register(handle, select.POLLIN)
+def _wait(processes: Sequence[subprocess.Popen], seconds: float) -> None:
+    """Wait until one of `processes` has ended, for at most `seconds`."""
+    with contextlib.ExitStack() as stack:
+        try:
+            ended = select.poll()
+            for process in processes:
+                handle = os.pidfd_open(process.pid)  # `Popen.wait` would poll only every 50 ms
+                stack.callback(os.close, handle)
+                ended.register(handle, select.POLLIN)
+        except (AttributeError, OSError):  # not Linux, an old one, or a sandbox that forbids it
+            deadline = time.monotonic() + seconds
+            while time.monotonic() < deadline and all(p.poll() is None for p in processes):
+                time.sleep(_PAUSE)
+            return
         ended.poll(1000 * seconds)
-    finally:
-        os.close(handle)
-    return process.poll()
 
 
 def describe_exit(code: int) -> str:

@@ -16,11 +16,12 @@ from ..cache.compile_cache import CompileCache
 from ..cache.keys import is_self_contained, program_key
 from ..targets import Target
 from ..targets.base import Flags
-from .child_process import ProgressEvent, describe_exit, run_child
+from .child_process import Child, ProgressEvent, describe_exit, run_child, run_children
 from .diagnostics import summarize
 from .executables import find_executable
 from .input_program import InputProgram, PlainProgram
 from .kernel_cache import KEEP_OBJECTS, SEARCH_PATH, KernelCache
+from .kernel_groups import KernelGroups, divide
 from .reproducer import Reproduction, keep_reproducer
 from .temporary_folder import temporary_folder
 
@@ -83,12 +84,12 @@ def compile_module(
             if cache is not None:
                 cache.taken = ""
             if cache is None or not is_self_contained(extra_flags):
-                return call.compile(program.file(folder))
+                return call.compile_with(program, None)
             key = program_key(program.digest(), flags)
             contents = cache.read(key) if save_temps is None else None
             if contents is None:
                 kernels = KernelCache(cache, flags, name=name, target=target.spelling)
-                contents = call.compile_with(kernels, program)
+                contents = call.compile_with(program, kernels)
                 cache.taken = kernels.taken
                 cache.put(key, contents, kind="program", name=name, target=target.spelling)
             else:
@@ -130,22 +131,27 @@ class _Call:
     def _output(self) -> Path:
         return self.folder / "module.vmfb"
 
-    def compile_with(self, kernels: KernelCache, program: InputProgram) -> bytes:
-        """Compile `program` with cached kernels from `kernels`, and store its new kernels there."""
-        shared = program.kernels if self.save_temps is None else ()
-        if not shared:
+    def compile_with(self, program: InputProgram, cached: KernelCache | None) -> bytes:
+        """Compile `program` with kernels from `cached`, and store its new kernels there."""
+        if self.save_temps is not None or not program.kernels:
             return self.compile(program.file(self.folder))
-        new = kernels.link(shared, self.folder)
-        source = program.file(self.folder)
-        contents = self._compile_shared(source, bool(kernels.linked))
+        new = program.kernels if cached is None else cached.link(program.kernels, self.folder)
+        symbols = [kernel.symbol for kernel in new]
+        is_linked = cached is not None and cached.linked > 0
+        with KernelGroups(divide(new, self.flags), self.folder) as groups:
+            del new
+            groups.write(program)
+            source, is_linked = program.file(self.folder), is_linked or len(groups) > 0
+            contents = self._compile_linked(source, groups, is_linked)
         if contents is not None:
-            kernels.keep(new, self._objects)
+            if cached is not None:
+                _store(cached, groups, symbols, self._objects)
             return contents
-        is_whole = kernels.linked == 0
-        if not is_whole:
-            kernels.forget()
+        if cached is not None:
+            cached.forget()
+        if is_linked:
             program.unlink(source)
-        return self.compile(source, has_failed=is_whole)
+        return self.compile(source, has_failed=not is_linked)
 
     def compile(self, source: Path, has_failed: bool = False) -> bytes:
         """Compile the program in `source`, after a failure again with the `fallback` flags.
@@ -169,25 +175,44 @@ class _Call:
             return self._output.read_bytes()
         raise self._failure(run, code)
 
-    def _compile_shared(self, source: Path, is_linked: bool) -> bytes | None:
-        """Compile the program in `source`, and keep its object files.
+    def _compile_linked(self, source: Path, groups: KernelGroups, is_linked: bool) -> bytes | None:
+        """Compile the program in `source` and its `groups`, and keep object files with kernels.
 
-        None if that fails: compiling the program without shared kernels gives the diagnosis.
+        None if that fails: compiling the program as a whole gives the diagnosis.
         """
         self._objects.mkdir()
-        flags = (*self.flags, KEEP_OBJECTS, f"{SEARCH_PATH}{self.folder}")
-        run = self._reproduction(source, flags)
-        code = self._run_once(run, [_UNVERIFIED], self._objects)
+        search = f"{SEARCH_PATH}{self.folder}"
+        if groups:
+            log, code = self._run_groups(self._reproduction(source, (*self.flags, search)), groups)
+        else:
+            run = self._reproduction(source, (*self.flags, KEEP_OBJECTS, search))
+            log, code = run.log, self._run_once(run, [_UNVERIFIED], self._objects)
         if code == 0 and self._output.exists():
             return self._output.read_bytes()
         if code is not None:
-            reason = f"{describe_exit(code)}{summarize(run.log)}" if code else "wrote no module"
+            reason = f"{describe_exit(code)}{summarize(log)}" if code else "wrote no module"
             level = logging.WARNING if is_linked else logging.INFO
             logger.log(
                 level, "compiling without shared kernels, as the backend compiler %s", reason
             )
         self._output.unlink(missing_ok=True)
         return None
+
+    def _run_groups(self, run: Reproduction, groups: KernelGroups) -> tuple[Path, int | None]:
+        """Run the backend on a program and its `groups`; return the log and the exit status of the
+        run that failed first, or of the program."""
+        compiler, *arguments = run.command(run.source, self._output)
+        command = [compiler, _UNVERIFIED, *arguments, *groups.flags]
+        children = [
+            *groups.children(self.compiler, (_UNVERIFIED, *self.flags)),
+            Child(command, run.log, self.folder, groups.stdin),
+        ]
+        codes = run_children(
+            children, stage="backend", timeout=self._seconds_left(), progress=self.progress,
+            succeeded=groups.succeeded,
+        )  # fmt: skip
+        failed = next((number for number, code in enumerate(codes) if code), len(groups))
+        return children[failed].log, codes[failed]
 
     @property
     def _objects(self) -> Path:
@@ -219,14 +244,16 @@ class _Call:
         return run, code
 
     def _run_once(self, run: Reproduction, first: list[str], temporary: Path) -> int | None:
-        if self.timeout is not None and self._deadline is None:
-            self._deadline = time.monotonic() + self.timeout
-        left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
         compiler, *arguments = run.command(run.source, self._output)
         return run_child(
-            [compiler, *first, *arguments], run.log, stage="backend", timeout=left,
+            [compiler, *first, *arguments], run.log, stage="backend", timeout=self._seconds_left(),
             progress=self.progress, temporary=temporary,
         )  # fmt: skip
+
+    def _seconds_left(self) -> float | None:
+        if self.timeout is not None and self._deadline is None:
+            self._deadline = time.monotonic() + self.timeout
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def _failure(self, run: Reproduction, code: int | None) -> BackendError:
         failure, reason = BackendError, "wrote no module"
@@ -240,6 +267,16 @@ class _Call:
             f"{kept.note}"
         )
         return failure(message, command=kept.command, reproducer=kept.folder)
+
+
+def _store(
+    cached: KernelCache, groups: KernelGroups, symbols: Sequence[str], objects: Path
+) -> None:
+    """Store the kernels of `symbols`: those of `groups`, or those in the folder `objects`."""
+    for contents, exported in groups.objects:
+        cached.store(contents, exported)
+    if not groups:
+        cached.keep(symbols, objects)
 
 
 def _full_disk(folder: Path) -> str:

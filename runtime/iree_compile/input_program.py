@@ -15,6 +15,11 @@ class SharedKernel(Protocol):
         """Name of the function, which includes a digest of the kernel's contents."""
         ...
 
+    @property
+    def ops(self) -> int:
+        """The number of ops of the kernel."""
+        ...
+
     def link(self, file: str) -> None:
         """Replace the kernel by the function `symbol` in the object file `file`."""
         ...
@@ -30,6 +35,10 @@ class InputProgram(Protocol):
 
     def digest(self) -> str:
         """The digest of the program before any of its `kernels` was linked."""
+        ...
+
+    def write_kernels(self, symbols: Sequence[str], file: Path) -> None:
+        """Write those of `kernels`, none of them linked, as a program of one executable."""
         ...
 
     def file(self, folder: Path) -> Path:
@@ -56,6 +65,9 @@ class PlainProgram:
         if isinstance(self._contents, Path):
             return digest_of_file(self._contents)
         return digest_of(self._contents)
+
+    def write_kernels(self, symbols: Sequence[str], file: Path) -> None:
+        """Do nothing: there are no kernels."""
 
     def file(self, folder: Path) -> Path:
         if isinstance(self._contents, Path):

@@ -6,7 +6,7 @@ functions that a program needs.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from ..cache.compile_cache import CompileCache
@@ -32,16 +32,16 @@ class KernelCache:
         self.taken = ""
         """The same as text for a report."""
 
-    def link(self, kernels: Sequence[SharedKernel], folder: Path) -> list[str]:
+    def link(self, kernels: Sequence[SharedKernel], folder: Path) -> list[SharedKernel]:
         """Link the cached ones of `kernels`, from object files copied to `folder`; return the
-        symbols of the others. Raises `OSError`."""
+        others. Raises `OSError`."""
         files: dict[str, str] = {}
-        new = []
+        new: list[SharedKernel] = []
         for kernel in kernels:
             found = self._cache.find(self._key(kernel.symbol))
             contents = None if found is None else _read(found.path)
             if found is None or contents is None:
-                new.append(kernel.symbol)
+                new.append(kernel)
                 continue
             digest = found.entry.contents
             if digest not in files:
@@ -55,7 +55,7 @@ class KernelCache:
             self.taken = f" ({self.linked} of {len(kernels)} kernels from the cache)"
         return new
 
-    def keep(self, symbols: Sequence[str], folder: Path) -> None:
+    def keep(self, symbols: Collection[str], folder: Path) -> None:
         """Store the kernels of `symbols` that are in object files in `folder`."""
         wanted = set(symbols)
         for path in sorted(folder.glob("*.o")):
@@ -66,9 +66,13 @@ class KernelCache:
             except (OSError, ValueError) as error:
                 logger.info("kernels of '%s' are not kept: %s", self._name, error)
                 continue
-            keys = [self._key(name) for name in names]
-            self._cache.put_all(keys, contents, kind="kernel", name=self._name, target=self._target)
+            self.store(contents, names)
             wanted -= set(names)
+
+    def store(self, contents: bytes, symbols: Sequence[str]) -> None:
+        """Store an object file that exports the kernels of `symbols`."""
+        keys = [self._key(symbol) for symbol in symbols]
+        self._cache.put_all(keys, contents, kind="kernel", name=self._name, target=self._target)
 
     def forget(self) -> None:
         """Reset the counts, after linking failed."""

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from graphc.runtime.iree_compile.child_process import run_child
+from graphc.runtime.iree_compile.child_process import Child, run_child, run_children
 
 
 @pytest.fixture(params=["noticed", "forbidden", "absent"])
@@ -34,3 +34,26 @@ def test_a_process_that_takes_too_long_is_ended(tmp_path):
     program = "import time; time.sleep(600)"
     command = [sys.executable, "-c", program]
     assert run_child(command, tmp_path / "log", stage="backend", timeout=0.3) is None
+
+
+def children(tmp_path, *programs):
+    return [
+        Child([sys.executable, "-c", program], tmp_path / f"log{number}")
+        for number, program in enumerate(programs)
+    ]
+
+
+@pytest.mark.usefixtures("waiting")
+def test_children_run_at_the_same_time_and_those_that_succeed_are_named(tmp_path):
+    """The second one waits for the first."""
+    flag, done = tmp_path / "flag", []
+    waits = f"import os, time\nwhile not os.path.exists({str(flag)!r}): time.sleep(0.01)"
+    both = children(tmp_path, waits, f"open({str(flag)!r}, 'w')")
+    assert run_children(both, stage="backend", succeeded=done.append) == [0, 0]
+    assert sorted(done) == [0, 1]
+
+
+@pytest.mark.usefixtures("waiting")
+def test_a_child_that_fails_ends_the_others(tmp_path):
+    both = children(tmp_path, "import time; time.sleep(600)", "raise SystemExit(3)")
+    assert run_children(both, stage="backend") == [None, 3]
