@@ -28,12 +28,14 @@ from .base import (
     tuple_builder,
 )
 from .cache import *
+from .cached_attention import *
 from .casts import *
 from .col2im import *
 from .collectives import *
 from .contraction import *
 from .control_flow import *
 from .convolution import *
+from .decomposed_attention import decomposed_attention
 from .detection import *
 from .direct_convolution import *
 from .donation import DONATED, is_donated

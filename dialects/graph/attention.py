@@ -11,7 +11,7 @@ from .traits import MixedPrecision
 from .types import Shape, TensorType
 
 
-def _require_broadcast(what: str, shape: Shape, to: Shape) -> None:
+def require_broadcastable(what: str, shape: Shape, to: Shape) -> None:
     """TypeRuleError when `shape` is known not to broadcast to `to`."""
     pairs = [*zip(reversed(shape), reversed(to), strict=False)]
     fits = all(a in (1, b) for a, b in pairs if isinstance(a, int) and isinstance(b, int))
@@ -58,11 +58,11 @@ class AttentionOp(GraphOp, name="attention"):
         require_equal_sizes(q.shape[-1], k.shape[-1], f"sizes of a query {q} and a key {k}")
         require_equal_sizes(k.shape[-2], v.shape[-2], f"numbers of keys {k} and values {v}")
         for operand in (k, v):
-            _require_broadcast("heads", operand.shape[:-2], q.shape[:-2])
+            require_broadcastable("heads", operand.shape[:-2], q.shape[:-2])
         if mask is not None:
             if mask.dtype != np.bool_ and mask.dtype != q.dtype:
                 raise TypeRuleError(f"scores of {q} are masked by a {mask}")
-            _require_broadcast("masks", mask.shape, (*q.shape[:-1], k.shape[-2]))
+            require_broadcastable("masks", mask.shape, (*q.shape[:-1], k.shape[-2]))
         return q.with_shape((*q.shape[:-1], v.shape[-1]))
 
     @staticmethod
@@ -114,7 +114,7 @@ class RotaryEmbeddingOp(GraphOp, name="rotary_embedding"):
             raise TypeRuleError(f"{half} pairs do not fit a last axis of {size}")
         require_equal_sizes(half, sin.shape[-1], "numbers of cosines and sines")
         for angles in (cos, sin):
-            _require_broadcast("angles", angles.shape[:-1], x.shape[:-1])
+            require_broadcastable("angles", angles.shape[:-1], x.shape[:-1])
         return x
 
     @staticmethod

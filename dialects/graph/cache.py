@@ -3,16 +3,15 @@
 import numpy as np
 
 from ..symbolic import Dim
-from .attributes import Float, Int, Size
+from .attributes import Int, Size
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
-from .elementwise import require_float
 from .shape_constraints import require_at_most, require_equal
 from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType
 
 
-def _require_one_per_batch(what: str, x: TensorType, batch: TensorType) -> None:
+def require_one_per_batch(what: str, x: TensorType, batch: TensorType) -> None:
     """TypeRuleError unless `x` is i64 [batch], or one number for all."""
     if x.dtype != np.int64 or x.rank != 1:
         raise TypeRuleError(f"{what} are i64 for each batch, not {x}")
@@ -43,12 +42,8 @@ class TensorScatterOp(GraphOp, name="tensor_scatter"):
     def infer(
         x: TensorType, updates: TensorType, begin: TensorType, *, axis: int, used: int | Dim
     ) -> TensorType:
-        if x.dtype != updates.dtype or x.rank != updates.rank or not 0 < axis < x.rank:
-            raise TypeRuleError(f"cannot write {updates} to {x} along axis {axis}")
-        for number, (have, given) in enumerate(zip(x.shape, updates.shape, strict=True)):
-            if number != axis:
-                require_equal_sizes(have, given, f"sizes of axis {number} of {x} and {updates}")
-        _require_one_per_batch("positions", begin, x)
+        _require_rows(x, updates, axis)
+        require_one_per_batch("positions", begin, x)
         require_at_most(used, x.shape[axis])
         return x
 
@@ -67,90 +62,56 @@ class TensorScatterOp(GraphOp, name="tensor_scatter"):
         return y
 
 
-class CachedAttentionOp(GraphOp, name="cached_attention"):
-    """Causal attention to a cache of keys and values (GroupQueryAttention of ONNX Runtime).
+class ExtendCacheOp(GraphOp, name="extend_cache"):
+    """The first rows of `past` along `axis`, `new` rows behind them, and zeros behind these.
 
-    Queries `q` ``[B, H, S, D]``, a cache of keys `k` ``[B, G, T, D]`` and values `v`
-    ``[B, G, T, E]``, where ``H / G`` heads share keys; result ``[B, H, S, E]``. `past` and `last`
-    are i64 [B] or [1]: query ``i`` sees the keys up to ``min(past + i, last)``, and no more than
-    `window` of them before and including that at ``past + i``, unless `window` is 0. A query that
-    sees no key gives zeros.
+    The shapes of `past` and `new` are equal but for `axis`; axis 0 is the batch. `begin` is i64
+    [batch] or [1]: the number of rows of `past` that are kept, for each batch, which is clamped to
+    those that there are. The result has `size` rows along the axis, as many as `past` at least; new
+    rows beyond them are not written.
     """
 
     amp = MixedPrecision.KEEP
-    excess = ExcessPrecision.NEVER
+    excess = ExcessPrecision.FOLLOW
+    along_axis = "has new rows with the same axes, which would have to be transposed"
 
-    q: Tensor
-    k: Tensor
-    v: Tensor
     past: Tensor
-    last: Tensor
-    scale: Float
-    window: Int
+    new: Tensor
+    begin: Tensor
+    axis: Int
+    size: Size
 
     @staticmethod
     def infer(
-        q: TensorType,
-        k: TensorType,
-        v: TensorType,
-        past: TensorType,
-        last: TensorType,
-        *,
-        scale: float,
-        window: int,
+        past: TensorType, new: TensorType, begin: TensorType, *, axis: int, size: int | Dim
     ) -> TensorType:
-        del scale
-        require_float(q)
-        if not q.rank == k.rank == v.rank == 4 or not q.dtype == k.dtype == v.dtype:
-            raise TypeRuleError(f"ranks or element types of {q}, {k} and {v} differ")
-        heads, shared = q.shape[1], k.shape[1]
-        if not isinstance(heads, int) or not isinstance(shared, int) or heads % max(shared, 1):
-            raise TypeRuleError(f"{heads} heads of queries share {shared} heads of keys")
-        require_equal_sizes(q.shape[3], k.shape[3], f"sizes of a query {q} and a key {k}")
-        for axis in range(3):
-            require_equal_sizes(k.shape[axis], v.shape[axis], f"sizes of keys {k} and values {v}")
-        require_equal_sizes(q.shape[0], k.shape[0], f"batches of {q} and {k}")
-        for what, given in (("past lengths", past), ("last positions", last)):
-            _require_one_per_batch(what, given, q)
-        if window < 0:
-            raise TypeRuleError(f"a window of {window} keys")
-        return q.with_shape((*q.shape[:3], v.shape[3]))
+        _require_rows(past, new, axis)
+        require_one_per_batch("numbers of rows", begin, past)
+        require_at_most(past.shape[axis], size)
+        return past.with_shape((*past.shape[:axis], size, *past.shape[axis + 1 :]))
 
     @staticmethod
     def evaluate(
-        q: np.ndarray,
-        k: np.ndarray,
-        v: np.ndarray,
-        past: np.ndarray,
-        last: np.ndarray,
-        *,
-        scale: float,
-        window: int,
+        past: np.ndarray, new: np.ndarray, begin: np.ndarray, *, axis: int, size: int
     ) -> np.ndarray:
-        wide = np.float64 if q.dtype == np.float64 else np.float32
-        group = q.shape[1] // k.shape[1]
-        keys, values = (np.repeat(x.astype(wide), group, axis=1) for x in (k, v))
-        seen = _visible(past, last, q.shape[2], k.shape[2], window)[:, np.newaxis]
-        scores = q.astype(wide) @ np.swapaxes(keys, 2, 3) * wide(scale)
-        scores = np.where(seen, scores, -np.inf)
-        top = np.max(scores, axis=-1, keepdims=True, initial=np.finfo(wide).min)
-        weights = np.exp(scores - top)
-        total = weights.sum(axis=-1, keepdims=True)
-        # What is not seen may be anything, such as NaN in memory that was never written.
-        used = np.any(seen, axis=2)[..., np.newaxis]
-        values = np.where(used, values, 0)
-        return (weights @ values / np.where(total == 0, 1, total)).astype(q.dtype)
+        begin = np.clip(begin, 0, past.shape[axis])
+        widths = [(0, 0)] * past.ndim
+        widths[axis] = (0, size - past.shape[axis])
+        old = np.moveaxis(np.pad(past, widths), axis, 1)
+        kept = np.broadcast_to(begin, past.shape[:1]).reshape(-1, *[1] * (past.ndim - 1))
+        rows = np.arange(size).reshape(1, -1, *[1] * (past.ndim - 2))
+        old = np.moveaxis(np.where(rows < kept, old, np.zeros((), past.dtype)), 1, axis)
+        return TensorScatterOp.evaluate(old, new, begin, axis=axis, used=0)
 
 
-def _visible(
-    past: np.ndarray, last: np.ndarray, queries: int, keys: int, window: int
-) -> np.ndarray:
-    """The keys that each query sees, [B or 1, queries, keys]."""
-    own = past.reshape(-1, 1, 1) + np.arange(queries).reshape(-1, 1)
-    at = np.arange(keys)
-    seen = (at <= own) & (at <= last.reshape(-1, 1, 1))
-    return seen & (at > own - window) if window else seen
+def _require_rows(x: TensorType, rows: TensorType, axis: int) -> None:
+    """TypeRuleError unless `rows` are rows of `x` along `axis`."""
+    if x.dtype != rows.dtype or x.rank != rows.rank or not 0 < axis < x.rank:
+        raise TypeRuleError(f"cannot write {rows} to {x} along axis {axis}")
+    for number, (have, given) in enumerate(zip(x.shape, rows.shape, strict=True)):
+        if number != axis:
+            require_equal_sizes(have, given, f"sizes of axis {number} of {x} and {rows}")
 
 
 tensor_scatter = builder(TensorScatterOp)
-cached_attention = builder(CachedAttentionOp)
+extend_cache = builder(ExtendCacheOp)

@@ -2,14 +2,19 @@
 
 import math
 
+import numpy as np
+
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from ..kernels.cached_attention import CachedAttentionEmitter, CachedAttentionShape, CacheMemory
+from ..kernels.cached_attention import CachedAttentionEmitter, CacheMemory
+from ..kernels.cached_attention_shape import CachedAttentionShape
+from ..kernels.extend_cache import ExtendCacheEmitter, extend_cache_shape
 from ..kernels.tensor_scatter import TensorScatterEmitter, TensorScatterShape, tensor_scatter_shape
 from .generic import loop_index, parallel
-from .kernel_calls import define, flat_of, operands_of, run_emitter
-from .lowering import Lowering, lowers, plain_type
+from .generic_contraction import converted
+from .kernel_calls import Operand, define, flat_of, operands_of, run_emitter
+from .lowering import Lowering, lowers, plain_type, scalar_constant
 from .scratch import floats, scratch_of, uses_scratch
 
 Value = ir.Value
@@ -72,18 +77,53 @@ def _selected(
     return parallel([x], [identity], ctx.empty(type_), body)
 
 
+@lowers(graph.ExtendCacheOp)
+def extend_cache(ctx: Lowering, op: graph.ExtendCacheOp, *operands: Value) -> Value:
+    """Extend a cache that `graph-expand-cached-attention` left for the kernel."""
+    del operands
+    past, new, result = (graph.type_of(x) for x in (op.past, op.new, op.result))
+    axis, shared = op.attrs["axis"], graph.type_of(op.begin).shape[0] == 1
+    lanes = ctx.cpu.lanes * 4 // past.dtype.itemsize
+    shape = extend_cache_shape(
+        past.shape, new.shape[axis], result.shape[axis], axis, shared, max(lanes, 1)
+    )
+    read = operands_of(ctx, [op.past, op.new, op.begin])
+    return run_emitter(
+        ctx, "extend_cache", shape, (), read, [result], shape.sizes,
+        lambda *buffers: ExtendCacheEmitter(shape, *buffers),
+    )  # fmt: skip
+
+
 @lowers(graph.CachedAttentionOp)
-def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Value) -> Value:
+def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Value | None) -> Value:
     """Compute an attention that `graph-expand-cached-attention` left for the kernel."""
     del operands
     shape = _attention_shape(op, ctx.cpu)
-    read = operands_of(ctx, [op.q, op.k, op.v, op.past, op.last])
+    mask = None if op.mask is None else _float_mask(ctx, op.mask)
+    sink = None if op.sink is None else operands_of(ctx, [op.sink])[0]
+    given = [x for x in (mask, sink) if x is not None]
+    read = [*operands_of(ctx, [op.q, op.k, op.v, op.past, op.last]), *given]
     results = [graph.type_of(op.result), *scratch_of(op, ctx.cpu)]
 
     def make_emitter(*buffers: Value) -> CachedAttentionEmitter:
-        return CachedAttentionEmitter(shape, CacheMemory(*buffers))
+        own, more, written = buffers[:5], iter(buffers[5 : len(read)]), buffers[len(read) :]
+        masks, sinks = (None if x is None else next(more) for x in (mask, sink))
+        return CachedAttentionEmitter(shape, CacheMemory(*own, masks, sinks, *written))
 
     return run_emitter(ctx, "cached_attention", shape, (), read, results, shape.sizes, make_emitter)
+
+
+def _float_mask(ctx: Lowering, mask: Value) -> Operand:
+    """A mask in f32, to be added to the scores."""
+    type_, value = graph.type_of(mask), ctx.values[mask]
+    wide = type_.with_dtype(np.float32)
+    if type_.dtype != np.bool_:
+        return (value if type_ == wide else converted(ctx, value, type_, wide)), wide
+    zero, hidden = (scalar_constant(x, wide.dtype) for x in (0, -np.inf))
+    identity = ir.AffineMap.get_identity(type_.rank)
+    return parallel(
+        [value], [identity], ctx.empty(wide), lambda seen: arith.select(seen, zero, hidden)
+    ), wide
 
 
 @uses_scratch(graph.CachedAttentionOp)
@@ -98,7 +138,8 @@ def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttent
     features, width = graph.static_size(q[3]), graph.static_size(v[3])
     one_past, one_last = (graph.type_of(x).shape[0] == 1 for x in (op.past, op.last))
     return CachedAttentionShape(
-        q[0], graph.static_size(q[1]), graph.static_size(k[1]), q[2], k[2],
-        features, width, op.attrs["scale"], op.attrs["window"],
-        one_past, one_last, math.gcd(features, width, cpu.lanes or 4),
+        q[0], graph.static_size(q[1]), graph.static_size(k[1]), q[2], k[2], features, width,
+        op.attrs["scale"], op.attrs["softcap"], op.attrs["left"], op.attrs["right"],
+        one_past, one_last, None if op.mask is None else graph.type_of(op.mask).shape,
+        op.sink is not None, math.gcd(features, width, cpu.lanes or 4),
     )  # fmt: skip

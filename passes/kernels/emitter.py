@@ -278,6 +278,26 @@ class VectorEmitter:
             total = combine(low, high)
         return vector.extract(total, [], [0])
 
+    def sums_across(self, rows: Registers) -> ir.Value:
+        """The sums of the elements of as many vectors as there are lanes, as one vector.
+
+        Halves of two vectors are added to one that has the partial sums of both, and so on: about
+        three operations for each sum, where a sum of its own takes two for each halving.
+        """
+        lanes, rows = self.lanes, list(rows)
+        distance = lanes // 2
+        while distance:
+            own = [j if not j & distance else lanes + j for j in range(lanes)]
+            other = [
+                j + distance if not j & distance else lanes + j - distance for j in range(lanes)
+            ]
+            rows = [
+                arith.addf(vector.shuffle(a, b, own), vector.shuffle(a, b, other))
+                for a, b in zip(rows[:distance], rows[distance:], strict=True)
+            ]
+            distance //= 2
+        return rows[0]
+
     def transposed(self, rows: Registers) -> Registers:
         """Transpose a square of vectors, as many as lanes, by exchanging blocks of half the lanes,
         then of a quarter, and so on."""

@@ -10,7 +10,15 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
-from ..operators.attention import decomposed, masked_where, merge_heads, positions_in, split_heads
+from ..operators.attention import (
+    behind,
+    masked_where,
+    merge_heads,
+    number,
+    positions_in,
+    split_heads,
+    to_rank_4,
+)
 from ..operators.shapes import require_sizes, required
 from .quantized_matmul import matmul_integer_to_float
 from .registry import microsoft_op
@@ -38,8 +46,10 @@ def attend(
     masking: Masking,
     scale: float | None,
     scores: bool = False,
+    used: Size | None = None,
 ) -> tuple[ir.Value, ir.Value | None]:
-    """Attention over heads, ``[B, H, S, D]``, of queries that follow `past` keys.
+    """Attention over heads, ``[B, H, S, D]``, of queries that follow `past` keys; `used` of all
+    keys are in use, if that is given.
 
     Gives the heads merged, ``[B, S, H E]``, and the raw scores if asked for.
     """
@@ -48,22 +58,42 @@ def attend(
         if not isinstance(head_size, int):
             raise UnsupportedError("a head size that is not known at compile time")
         scale = 1 / math.sqrt(head_size)
+    queries, keys = graph.type_of(q).shape[2], graph.type_of(k).shape[2]
+    used = keys if used is None else used
     mask = masking.bias
     if masking.padding is not None:
+        mask = _to_keys(mask, keys)
         padding = _padding_bias(masking, q, k)
         mask = padding if mask is None else graph.add(mask, padding)
-    plain = masking.causal and past == 0
-    if masking.causal and not plain:
-        seen = _causal(graph.type_of(q).shape[2], graph.type_of(k).shape[2], past)
-        mask = seen if mask is None else masked_where(mask, seen)
-    if not scores:
-        y = graph.attention(q, k, v, mask, scale=scale, causal=plain)
+    if not scores and (past != 0 or used != keys):
+        y = graph.cached_attention(
+            q, k, v, number(past), number(used - 1), None if mask is None else to_rank_4(mask),
+            None, scale=scale, softcap=0.0, left=-1, right=0 if masking.causal else -1,
+        )  # fmt: skip
         return merge_heads(y), None
-    if plain:
-        seen = _causal(graph.type_of(q).shape[2], graph.type_of(k).shape[2], past)
+    if not scores:
+        y = graph.attention(q, k, v, mask, scale=scale, causal=masking.causal)
+        return merge_heads(y), None
+    mask = _to_keys(mask, keys)
+    if masking.causal:
+        seen = _causal(queries, keys, past)
         mask = seen if mask is None else masked_where(mask, seen)
-    y, raw = decomposed(q, k, v, mask, scale, 0.0, 3)
-    return merge_heads(y), raw
+    if used != keys:
+        seen = graph.less(positions_in(keys, [1, 1, 1, keys]), graph.size_scalar(used))
+        mask = seen if mask is None else masked_where(mask, seen)
+    y, raw = graph.decomposed_attention(q, k, v, mask, scale, 0.0, 3)
+    sizes = [*graph.type_of(raw).shape[:3], used]
+    return merge_heads(y), graph.slice_(raw, starts=[0] * 4, sizes=sizes, steps=[1] * 4)
+
+
+def _to_keys(bias: ir.Value | None, keys: Size) -> ir.Value | None:
+    """`bias` with a column for each of the keys, or one for all."""
+    if bias is None or graph.type_of(bias).shape[-1] in (1, keys):
+        return bias
+    shape = graph.type_of(bias).shape
+    low = [0] * len(shape)
+    high = [*low[1:], keys - shape[-1]]
+    return graph.pad(bias, graph.splat_like(0, bias), low=low, high=high)
 
 
 def _causal(queries: Size, keys: Size, past: Size) -> ir.Value:
@@ -218,7 +248,7 @@ def merged_attention(
     before: Size = 0
     if past is not None:
         before = graph.type_of(past).shape[3]
-        k, v = (graph.concat([_member(past, i), x], axis=2) for i, x in enumerate((k, v)))
+        k, v = (behind(_member(past, i), x) for i, x in enumerate((k, v)))
     y, _ = attend(q, k, v, before, masking, scale)
     if graph.type_of(k).shape != graph.type_of(v).shape:
         return y  # such keys and values cannot be kept as one tensor
@@ -264,10 +294,8 @@ def multi_head_attention(
         past_key, past_value = required(past_key, "past_key"), required(past_value, "past_value")
         k, v, before = _continued(k, v, past_key, past_value, past_sequence_length, node)
     masking = Masking(key_padding_mask, mask_filter_value, attention_bias, bool(unidirectional))
-    if past_sequence_length is not None:
-        total = before + graph.type_of(q).shape[2]
-        masking = _within(masking, total, k, graph.type_of(q).dtype)
-    y, scores = attend(q, k, v, before, masking, scale, scores=node.wants(3))
+    used = None if past_sequence_length is None else before + graph.type_of(q).shape[2]
+    y, scores = attend(q, k, v, before, masking, scale, scores=node.wants(3), used=used)
     return (y, k, v) if scores is None else (y, k, v, scores)
 
 
@@ -337,7 +365,7 @@ def _continued(
     """
     if past_length is None:
         before = graph.type_of(past_key).shape[2]
-        return graph.concat([past_key, k], axis=2), graph.concat([past_value, v], axis=2), before
+        return behind(past_key, k), behind(past_value, v), before
     (before,) = require_sizes(past_length, node, "past")
     begin = graph.reshape(graph.size_scalar(before), shape=[1])
     k, v = (
@@ -345,21 +373,6 @@ def _continued(
         for past, new in ((past_key, k), (past_value, v))
     )
     return k, v, before
-
-
-def _within(masking: Masking, total: Size, k: ir.Value, dtype: np.dtype) -> Masking:
-    """`masking` that also hides the keys of a buffer after the first `total` ones."""
-    keys = graph.type_of(k).shape[2]
-    seen = graph.less(positions_in(keys, [1, 1, 1, keys]), graph.size_scalar(total))
-    bias = masking.bias
-    if bias is None:
-        bias = graph.constant(value=np.zeros((1, 1, 1, 1), dtype))
-    elif graph.type_of(bias).shape[-1] != keys:
-        shape = list(graph.type_of(bias).shape)
-        high: list[Size] = [0, 0, 0, keys - shape[-1]]
-        bias = graph.pad(bias, graph.splat_like(0, bias), low=[0] * 4, high=high)
-    bias = masked_where(bias, seen)
-    return Masking(masking.padding, masking.filtered, bias, masking.causal)
 
 
 @microsoft_op("DecoderMaskedMultiHeadAttention")

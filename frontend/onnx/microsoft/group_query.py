@@ -10,7 +10,6 @@ from ....dialects.symbolic import maximum as max_size
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError
 from ..operators.attention import (
-    decomposed,
     group_heads,
     masked_where,
     merge_heads,
@@ -83,20 +82,22 @@ def group_query_attention(
         cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
         q, k = (turned(x, angle_positions, cos, sin, bool(rotary_interleaved)) for x in (q, k))
     k, v = (_present(past, new, before, total) for past, new in ((past_key, k), (past_value, v)))
-    is_plain = attention_bias is None and head_sink is None and smooth_softmax <= 0
-    if before is not None and causal and is_plain and not softcap and not qk_output:
-        window = max(local_window_size, 0)
+    sink = _sink(head_sink, smooth_softmax > 0, q)
+    if before is not None and not qk_output:
         y = graph.cached_attention(
-            q, k, v, _per_batch(before), _per_batch(seqlens_k), scale=_scale(scale, q),
-            window=window,
+            q, k, v, _per_batch(before), _per_batch(seqlens_k), attention_bias, sink,
+            scale=_scale(scale, q), softcap=softcap, right=0 if causal else -1,
+            left=local_window_size - 1 if causal and local_window_size > 0 else -1,
         )  # fmt: skip
         return merge_heads(y), k, v
     seen = _seen(before, seqlens_k, graph.type_of(q).shape[2], graph.type_of(k).shape[2],
                  bool(causal), local_window_size)  # fmt: skip
     mask = seen if attention_bias is None else masked_where(_widened(attention_bias, k), seen)
-    sink = _sink(head_sink, smooth_softmax > 0, q)
     y, scores = _attend(q, k, v, mask, sink, scale, softcap, qk_output)
-    return (y, k, v) if scores is None else (y, k, v, scores)
+    if scores is None:
+        return y, k, v
+    sizes = [*graph.type_of(scores).shape[:3], total]
+    return y, k, v, graph.slice_(scores, starts=[0] * 4, sizes=sizes, steps=[1] * 4)
 
 
 def _per_batch(x: ir.Value) -> ir.Value:
@@ -209,14 +210,7 @@ def _present(
     if past is None:
         empty = graph.constant(value=np.zeros((1, 1, 1, 1), graph.type_of(new).dtype))
         past = graph.expand(empty, shape=[batch, heads, 0, head_size])
-    if length != room:
-        high = [0, 0, length - room, 0]
-        past = graph.pad(past, graph.splat_like(0, past), low=[0] * 4, high=high)
-    rows = positions_in(length, [1, 1, length, 1])
-    owner = graph.type_of(before).shape[0]
-    is_old = graph.less(rows, graph.reshape(before, shape=[owner, 1, 1, 1]))
-    old = graph.where(is_old, past, graph.splat_like(0, past))
-    return graph.tensor_scatter(old, new, _per_batch(before), axis=2, used=0)
+    return graph.extend_cache(past, new, _per_batch(before), axis=2, size=length)
 
 
 def _seen(
@@ -255,13 +249,11 @@ def _widened(bias: ir.Value, k: ir.Value) -> ir.Value:
 
 
 def _sink(head_sink: ir.Value | None, smooth: bool, q: ir.Value) -> ir.Value | None:
-    """The score of the attention sink, a key without a value, ``[1, H or 1, 1, 1]``."""
-    if head_sink is not None:
-        (heads,) = graph.type_of(head_sink).shape
-        return graph.reshape(head_sink, shape=[1, heads, 1, 1])
-    if smooth:
-        return graph.constant(value=np.zeros((1, 1, 1, 1), graph.type_of(q).dtype))
-    return None
+    """The scores of the attention sinks, keys without a value, ``[H]``."""
+    if head_sink is not None or not smooth:
+        return head_sink
+    heads = graph.type_of(q).shape[1]
+    return graph.constant(value=np.zeros(graph.static_size(heads), graph.type_of(q).dtype))
 
 
 def _attend(
@@ -277,20 +269,17 @@ def _attend(
     """The merged heads, and the scores asked for: masked, or the probabilities."""
     shape = graph.type_of(q).shape
     scale = _scale(scale, q)
-    if sink is not None and graph.type_of(sink).shape[1] == 1:
-        sink = graph.expand(sink, shape=[1, shape[1], 1, 1])
     grouped = group_heads(q, k, v, mask)
-    if sink is not None and graph.type_of(grouped[0]).rank == 5:
-        shared = graph.type_of(grouped[1]).shape[1]
-        heads = graph.type_of(sink).shape[1]
-        assert isinstance(shared, int)
-        assert isinstance(heads, int)
-        sink = graph.reshape(sink, shape=[1, shared, heads // shared, 1, 1])
+    if sink is not None:
+        heads = graph.type_of(grouped[0]).shape[1:-2]
+        sink = graph.reshape(sink, shape=[1, *heads, 1, 1])
     whole = [*shape[:-1], graph.type_of(v).shape[-1]]
     if not softcap and sink is None and not qk_output:
         y = graph.attention(*grouped, scale=scale, causal=False)
         return merge_heads(graph.reshape(y, shape=whole)), None
-    y, scores = decomposed(*grouped, scale, softcap, 3 if qk_output == 2 else 2, sink)
+    y, scores = graph.decomposed_attention(
+        *grouped, scale, softcap, 3 if qk_output == 2 else 2, sink
+    )
     y = merge_heads(graph.reshape(y, shape=whole))
     if not qk_output:
         return y, None

@@ -61,8 +61,7 @@ def attention(
         if past_value is None:
             raise graph.TypeRuleError("past keys without past values")
         past = graph.type_of(past_key).shape[2]
-        k = graph.concat([past_key, k], axis=2)
-        v = graph.concat([past_value, v], axis=2)
+        k, v = behind(past_key, k), behind(past_value, v)
     scores = qk_matmul_output_mode if node.wants(3) else None
     windows = (left_window_size, right_window_size)
     options = AttentionOptions(scale, bool(is_causal), softcap, windows, scores)
@@ -114,7 +113,9 @@ def _attend(
     plain_causal = options.causal and past == 0 and filled is None and options.windows == (-1, -1)
     keys = graph.type_of(k).shape[2]
     if mask is not None:
-        mask = _to_rank_4(_padded_mask(mask, keys))
+        mask = to_rank_4(_padded_mask(mask, keys))
+    if options.scores is None and (past != 0 or filled is not None):
+        return _attend_to_cache(q, k, v, mask, past, filled, scale, options), None
     seen = _visible(shape[2], keys, past, filled, options, plain_causal)
     mask = seen if mask is None else mask if seen is None else masked_where(mask, seen)
     grouped = group_heads(q, k, v, mask)
@@ -125,11 +126,47 @@ def _attend(
         causal = _visible(shape[2], keys, past, filled, options, False)
         assert causal is not None
         grouped = (*grouped[:3], causal if grouped[3] is None else masked_where(grouped[3], causal))
-    y, scores = decomposed(*grouped, scale, options.softcap, options.scores or 0)
+    y, scores = graph.decomposed_attention(*grouped, scale, options.softcap, options.scores or 0)
     y = graph.reshape(y, shape=[*shape[:-1], graph.type_of(v).shape[-1]])
     if options.scores is None:
         return y, None
     return y, graph.reshape(scores, shape=[*shape[:-1], keys])
+
+
+def _attend_to_cache(
+    q: ir.Value,
+    k: ir.Value,
+    v: ir.Value,
+    mask: ir.Value | None,
+    past: Size,
+    filled: ir.Value | None,
+    scale: float,
+    options: AttentionOptions,
+) -> ir.Value:
+    """The attention behind `past` keys, or to a cache of which `filled` keys are in use."""
+    if filled is None:
+        begin, last = number(past), number(graph.type_of(k).shape[2] - 1)
+    else:
+        filled = graph.cast(filled, to=np.int64)
+        begin = graph.sub(filled, graph.size_scalar(graph.type_of(q).shape[2]))
+        last = graph.sub(filled, graph.size_scalar(1))
+    left, right = options.windows
+    return graph.cached_attention(
+        q, k, v, begin, last, mask, None, scale=scale, softcap=options.softcap,
+        left=left, right=0 if options.causal else right,
+    )  # fmt: skip
+
+
+def behind(past: ir.Value, new: ir.Value) -> ir.Value:
+    """The rows of `past` and the `new` ones behind them, along axis 2."""
+    before = graph.type_of(past).shape[2]
+    size = before + graph.type_of(new).shape[2]
+    return graph.extend_cache(past, new, number(before), axis=2, size=size)
+
+
+def number(size: Size) -> ir.Value:
+    """A size as i64 [1]: one number for all batches."""
+    return graph.reshape(graph.size_scalar(size), shape=[1])
 
 
 # Masks. Booleans say which keys a query sees; floats are added to the scores.
@@ -163,7 +200,7 @@ def _padded_when_run(mask: ir.Value, keys: Size, hidden: ir.Value) -> ir.Value:
     return graph.where(is_given, taken, hidden)
 
 
-def _to_rank_4(x: ir.Value) -> ir.Value:
+def to_rank_4(x: ir.Value) -> ir.Value:
     shape = graph.type_of(x).shape
     return graph.reshape(x, shape=[*[1] * (4 - len(shape)), *shape])
 
@@ -246,54 +283,6 @@ def group_heads(
             mask = graph.expand(mask, shape=[batch, heads, *rest])
         mask = split(mask, *((1, 1) if masks == 1 else (shared, group)))
     return split(q, shared, group), split(k, shared, 1), split(v, shared, 1), mask
-
-
-def decomposed(
-    q: ir.Value,
-    k: ir.Value,
-    v: ir.Value,
-    mask: ir.Value | None,
-    scale: float,
-    softcap: float,
-    which: int,
-    sink: ir.Value | None = None,
-) -> tuple[ir.Value, ir.Value]:
-    """Attention written out, and its scores: raw, capped, masked, or the probabilities.
-
-    A query that sees no key gives zeros. A `sink`, which broadcasts to ``[..., S, 1]``, is the
-    score of one more key, whose value is 0.
-    """
-    rank = graph.type_of(k).rank
-    swap = [*range(rank - 2), rank - 1, rank - 2]
-    q = graph.mul(q, graph.splat_like(scale, q))
-    raw = capped = graph.matmul(q, graph.transpose(k, perm=swap))
-    if softcap:
-        cap = graph.splat_like(softcap, raw)
-        capped = graph.mul(graph.tanh(graph.div(raw, cap)), cap)
-    masked = capped
-    if mask is not None and graph.type_of(mask).dtype == np.bool_:
-        masked = graph.where(mask, capped, graph.splat_like(-np.inf, capped))
-    elif mask is not None:
-        masked = graph.add(capped, mask)
-    probabilities = _probabilities(masked, sink)
-    if mask is not None and sink is None:
-        best = graph.reduce_max(masked, axes=[rank - 1], keepdims=True)
-        blind = graph.equal(best, graph.splat_like(-np.inf, best))
-        zero = graph.splat_like(0, probabilities)
-        probabilities = graph.where(blind, zero, probabilities)
-    y = graph.matmul(probabilities, v)
-    return y, (raw, capped, masked, probabilities)[which]
-
-
-def _probabilities(scores: ir.Value, sink: ir.Value | None) -> ir.Value:
-    """The softmax over the keys, of which the `sink` takes a share."""
-    shape = graph.type_of(scores).shape
-    axis = len(shape) - 1
-    if sink is None:
-        return graph.softmax(scores, axis=axis)
-    sink = graph.expand(sink, shape=[*shape[:-1], 1])
-    every = graph.softmax(graph.concat([scores, sink], axis=axis), axis=axis)
-    return graph.slice_(every, starts=[0] * len(shape), sizes=shape, steps=[1] * len(shape))
 
 
 @onnx_op("RotaryEmbedding", since=23)

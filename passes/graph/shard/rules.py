@@ -114,7 +114,17 @@ def _cached_attention(op: graph.CachedAttentionOp, sharding: Sharding, mesh: Mes
     keys = Sharding(1, (shared,))
     if problem := keys.problem(mesh):
         raise Decline(f"shares heads of keys: {problem}")
-    return LocalForm([sharding, keys, keys, None, None])
+    mask = None if op.mask is None else aligned(op.mask, op.result, sharding)
+    sinks = None if op.sink is None else sharding.on(0)
+    return LocalForm([sharding, keys, keys, None, None, mask, sinks])
+
+
+@_rule(graph.ExtendCacheOp)
+def _extend_cache(op: graph.ExtendCacheOp, sharding: Sharding, mesh: Mesh) -> LocalForm:
+    del mesh
+    if sharding.axis in (0, op.axis):
+        raise Decline("extends rows by numbers of its own")
+    return LocalForm([sharding, sharding, None])
 
 
 @_rule(graph.TensorScatterOp)

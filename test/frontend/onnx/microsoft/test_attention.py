@@ -81,6 +81,18 @@ def test_multi_head_attention():
     past = [_floats(2, 2, 4, 4), _floats(2, 2, 4, 4)]
     _add(cases, q, q, q, None, None, None, *past, outputs=3, unidirectional=1)
     _add(cases, q, q, q, None, _ints([1] * 7, [0, 1] * 3 + [1]), None, *past, outputs=3)
+    _add(cases, q, q, q, None, None, _floats(1, 1, 3, 7), *past, outputs=3)
+    _add(
+        cases,
+        q,
+        q,
+        q,
+        None,
+        _ints([1] * 7, [0, 1] * 3 + [1]),
+        _floats(2, 2, 3, 7),
+        *past,
+        outputs=3,
+    )
     fed = [Feed(array, ["b", 2, "past", 4]) for array in past]
     new = Feed(q, ["b", "s", 8])
     _add(cases, new, new, new, None, None, None, *fed, outputs=3, unidirectional=1)
@@ -118,10 +130,10 @@ _Q = _floats(2, 3, 32), _floats(2, 3, 16), _floats(2, 3, 16)
 
 
 def _grouped(cases: Cases, *inputs: Any, outputs: int = 3, **attributes: Any) -> None:
+    given = {"num_heads": 2, "kv_num_heads": 1, **attributes}
     cases.add(
-        "GroupQueryAttention", *inputs, domain=DOMAIN, num_heads=2, kv_num_heads=1,
-        outputs=outputs, tolerance=1e-5, **attributes,
-    )  # fmt: skip
+        "GroupQueryAttention", *inputs, domain=DOMAIN, outputs=outputs, tolerance=1e-5, **given
+    )
 
 
 def test_grouped_prompts():
@@ -161,6 +173,31 @@ def test_grouped_queries_behind_a_cache():
     fed = [Feed(x, ["b", "s", x.shape[2]]) for x in one]
     fed += [Feed(x, ["b", 1, "past", 16]) for x in past]
     _grouped(cases, *fed, Feed(_ints(4, 3), ["b"]), np.array(5, np.int32), *angles, do_rotary=1)
+    cases.compare_with_onnxruntime()
+
+
+def test_grouped_forms_behind_a_cache():
+    """Masks, sinks, caps, windows and scores, in a cache of more rows than are in use."""
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    rows, used = np.arange(23).reshape(-1, 1), np.array([19, 6]).reshape(2, 1, 1, 1)
+    buffers = [np.where(rows < used, _floats(2, 1, 23, 16), np.float32(0)) for _ in range(2)]
+    one = [_floats(2, 1, 64), _floats(2, 1, 16), _floats(2, 1, 16), *buffers]
+    some = [*(_floats(1, 3, x.shape[2]) for x in one[:3]), *(x[:1] for x in buffers)]
+
+    def add(inputs, *more, **attributes):
+        last = _ints(19, 6) if inputs is one else _ints(21)
+        given = (*inputs, last, const(last[:1] + 1), None, None, None, *more)
+        _grouped(cases, *given, num_heads=4, **attributes)
+
+    add(one, None, _floats(4))
+    add(one, _floats(2, 1, 1, 20), _floats(4), softcap=3.0)
+    add(one, Feed(_floats(1, 4, 1, 20), ["m", 4, 1, "total"]), smooth_softmax=1)
+    add(one, softcap=2.0, causal=0)
+    add(some, _floats(1, 4, 3, 22), local_window_size=5)
+    add(some, _floats(1, 1, 3, 22), _floats(4))
+    add(some, causal=0)
+    for mode in (1, 2):
+        add(some, _floats(1, 4, 3, 22), qk_output=mode, outputs=4)
     cases.compare_with_onnxruntime()
 
 

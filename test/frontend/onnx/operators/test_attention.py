@@ -105,6 +105,20 @@ def test_key_cache():
     _compare(cases)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_key_cache_of_other_types(dtype):
+    """Keys that grow, in all that is said of them, and one that is not full."""
+    cases = Cases(opset=24)
+    q, k, v = (x.astype(dtype) for x in _qkv(queries=2, keys=2))
+    past = [Feed(_floats(2, 3, 20, x).astype(dtype), [2, 3, "past", x]) for x in (4, 6)]
+    seen = _random.random((2, 1, 2, 22)) < 0.7
+    cases.add("Attention", q, k, v, seen, *past, outputs=3, is_causal=1, softcap=2.0)
+    cases.add("Attention", q, k, v, _floats(2, 22).astype(dtype), *past, outputs=3)
+    long = (q, *(x.array for x in past), None, None, None, np.array([3, 20], np.int64))
+    cases.add("Attention", *long, is_causal=1)
+    cases.compare_compiled_with_evaluation()
+
+
 def test_cache_that_is_not_full():
     cases = Cases(opset=24)
     filled = np.array([3, 7], np.int64)

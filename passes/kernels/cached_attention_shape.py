@@ -1,0 +1,87 @@
+"""The sizes of an attention to a cache, and the shares of its workgroups."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...dialects.symbolic import Dim, minimum
+from ...mlir import arith, ir
+
+Size = int | Dim
+MIN_WORKGROUPS = 8
+"""Workgroups for threads to share: with fewer heads of keys, heads that share keys are apart."""
+
+
+@dataclass(frozen=True)
+class CachedAttentionShape:
+    """The sizes of an attention of ``[batch, heads, queries, head_size]`` to ``[batch, shared,
+    keys, head_size]`` and ``[batch, shared, keys, width]``."""
+
+    batch: Size
+    heads: int
+    shared: int
+    queries: Size
+    keys: Size
+    head_size: int
+    width: int
+    scale: float
+    softcap: float
+    left: int
+    right: int
+    one_past: bool
+    """True if one past length serves all batches."""
+    one_last: bool
+    """True if one last position serves all batches."""
+    mask: tuple[Size, ...] | None
+    """The sizes of a mask of f32, in the order of the scores."""
+    has_sink: bool
+    lanes: int
+
+    @property
+    def flops(self) -> int | None:
+        """FLOPs; None, as the number of keys in use is known at run time only."""
+        return None
+
+    @cached_property
+    def sizes(self) -> list[Dim]:
+        """The dynamic sizes and strides, which the kernel receives as scalars."""
+        given = (self.batch, self.queries, self.keys, *(self.mask or ())[3:], *self.mask_strides)
+        return list(dict.fromkeys(size for size in given if isinstance(size, Dim)))
+
+    @property
+    def mask_strides(self) -> tuple[Size, ...]:
+        """The strides of the mask's batches, heads and queries, 0 where it repeats, which run time
+        may decide."""
+        if self.mask is None:
+            return ()
+        strides: list[Size] = []
+        one = self.mask[3]
+        scores = (self.batch, self.heads, self.queries)
+        for held, size in zip(reversed(self.mask[:3]), reversed(scores), strict=True):
+            strides.insert(0, one * (1 if held == size != 1 else minimum(held - 1, 1)))
+            one = one * held
+        return tuple(strides)
+
+    @property
+    def parts(self) -> int:
+        """Workgroups of a head of keys."""
+        batch = self.batch if isinstance(self.batch, int) else 1
+        return 1 if batch * self.shared >= MIN_WORKGROUPS else self.heads // self.shared
+
+    @property
+    def workgroups(self) -> int:
+        """Workgroups, if the number of batches is known."""
+        assert isinstance(self.batch, int)
+        return self.batch * self.shared * self.parts
+
+    def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
+        """The same if some of `sizes` are dynamic."""
+        index = ir.IndexType.get()
+        if isinstance(self.batch, int):
+            return arith.constant(index, self.workgroups)
+        batch = dict(zip(self.sizes, dynamic, strict=True))[self.batch]
+        return arith.muli(batch, arith.constant(index, self.shared * self.parts))
+
+    @property
+    def scratch(self) -> Size:
+        """Scratch elements of a workgroup: scores, filled up to whole vectors."""
+        return self.keys + self.lanes
