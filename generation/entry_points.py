@@ -18,7 +18,7 @@ from ..runtime.files.output_file import write_atomically
 from .config import GenerationConfig
 from .key_value_cache import KeyValueCache, as_array
 from .sampling import FINITE, LOGITS, TOKENS, sampling_graph
-from .step_model import LAST, cache_names, read_decoder, step_model
+from .step_model import CACHE_BATCH, LAST, cache_names, read_decoder, step_model
 
 _SAMPLING_OPSET = 13
 
@@ -59,6 +59,7 @@ class EntryPoints:
             each.data_location == TensorProto.EXTERNAL for each in self._decoder.graph.initializer
         )
         self._steps: dict[tuple[int, int], CompiledModel] = {}
+        """The steps by rows, and tokens of a row."""
         self._samplers: dict[int, CompiledModel] = {}
 
     def new_cache(self, batch: int) -> KeyValueCache:
@@ -74,25 +75,27 @@ class EntryPoints:
         before: Sequence[int],
         cache: KeyValueCache,
         sampling: Mapping[str, np.ndarray],
-        row: int | None = None,
+        rows: Sequence[int],
     ) -> StepResult:
-        """Compute the `tokens` of each sequence, which stand behind `before` others in `cache`.
+        """Compute the `tokens` of some sequences, which stand behind `before` others at `rows` of
+        `cache`.
 
-        One token each, or up to `chunk` of one sequence, the one at `row` of the cache. `cache` has
-        the tokens' keys and values then.
+        One token each, or up to `chunk` of one sequence. `cache` has the tokens' keys and values
+        then; its other rows stay as they are.
         """
-        batch = len(tokens)
         length = 1 if max(map(len, tokens)) == 1 else self.chunk
         firsts = np.array(before, np.int64)[:, None]
         cache.reserve(int(firsts.max()) + length)
         feeds = self._step_feeds(tokens, firsts, length, cache.capacity)
-        model = self._step(batch, length)
+        feeds[CACHE_BATCH] = np.array(rows, np.int64)
+        size = step_size(len(rows), cache.rows)
+        feeds |= sampling
+        feeds = {name: _padded(array, len(rows), size) for name, array in feeds.items()}
+        model = self._step(size, length)
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
-        outputs = model.run(
-            names, {**feeds, **sampling, **cache.feeds(row)}, on_device=cache.output_names
-        )
-        cache.update(dict(zip(names[3:], outputs[3:], strict=True)), row)
-        return StepResult(*map(as_array, outputs[:3]))
+        outputs = model.run(names, {**feeds, **cache.feeds()}, on_device=cache.output_names)
+        cache.update(dict(zip(names[3:], outputs[3:], strict=True)))
+        return StepResult(*(as_array(each)[: len(rows)] for each in outputs[:3]))
 
     def _step_feeds(
         self, tokens: Sequence[Sequence[int]], firsts: np.ndarray, length: int, capacity: int
@@ -132,18 +135,21 @@ class EntryPoints:
         tokens, is_finite = self._samplers[rows].run([TOKENS, FINITE], feeds)
         return StepResult(tokens, logits, is_finite)
 
-    def prepare(self, batch: int) -> None:
-        """Compile all that a generation of `batch` sequences runs."""
+    def prepare(self, batch: int, *, all_sizes: bool = False) -> None:
+        """Compile all that a generation of `batch` sequences runs; with `all_sizes`, also of fewer
+        of them."""
         self._step(1, self.chunk)
-        self._step(batch, 1)
+        counts = range(1 if all_sizes else batch, batch + 1)
+        for size in dict.fromkeys(step_size(count, batch) for count in counts):
+            self._step(size, 1)
 
-    def _step(self, batch: int, length: int) -> CompiledModel:
-        key = (batch, length)
+    def _step(self, rows: int, length: int) -> CompiledModel:
+        key = (rows, length)
         if key not in self._steps:
-            model = step_model(self._config, self._decoder, batch, length)
+            model = step_model(self._config, self._decoder, rows, length)
             what = "prefill" if length > 1 else "decode"
             donate = [past for past, _ in cache_names(self._config)]
-            self._steps[key] = self._compile(f"{what}-{batch}x{length}", model, donate)
+            self._steps[key] = self._compile(f"{what}-{rows}x{length}", model, donate)
         return self._steps[key]
 
     def _compile(
@@ -164,6 +170,20 @@ class EntryPoints:
             model.close()
         self._steps.clear()
         self._samplers.clear()
+
+
+def step_size(rows: int, cache_rows: int) -> int:
+    """The rows of the step that computes `rows` rows of a cache: a power of two, so that there are
+    few steps to compile, or all."""
+    return min(1 << (rows - 1).bit_length(), cache_rows)
+
+
+def _padded(array: np.ndarray, rows: int, size: int) -> np.ndarray:
+    """The `rows` rows of `array`, and the last one again up to `size`: what is computed and written
+    twice is the same."""
+    if rows == size or array.shape[:1] != (rows,):
+        return array
+    return np.concatenate([array, np.repeat(array[-1:], size - rows, axis=0)])
 
 
 def _sampling_model(batch: int, vocab: int) -> onnx.ModelProto:

@@ -182,26 +182,20 @@ class Generator:
                 result = prefill_step(self._model.entry_points, sequence, self._cache, row)
                 if sequence.cached == len(sequence.tokens):
                     results[row] = result
-        if len(results) < len(self._rows):
-            decoded = self._decode(done=results)
-            for row in range(len(self._rows)):
-                results.setdefault(row, _row_of(decoded, row))
+        left = [row for row in range(len(self._rows)) if row not in results]
+        if left:
+            decoded = self._decode(left)
+            results |= {row: _row_of(decoded, index) for index, row in enumerate(left)}
         return _stacked([results[row] for row in range(len(self._rows))])
 
-    def _decode(self, done: Mapping[int, StepResult]) -> StepResult:
-        """Compute the last token of every sequence, together.
-
-        Those that are `done` write behind their last token, where the next one will stand, so that
-        they keep what they would have alone.
-        """
-        last = self._model.config.context_length - 1
-        tokens = [each.tokens[-1:] for each in self._rows]
-        before = [
-            min(len(each.tokens), last) if row in done else len(each.tokens) - 1
-            for row, each in enumerate(self._rows)
-        ]
-        result = self._model.entry_points.step(tokens, before, self._cache, self._sampling())
-        for sequence in self._rows:
+    def _decode(self, rows: Sequence[int]) -> StepResult:
+        """Compute the last token of the sequences in `rows`, together."""
+        sequences = [self._rows[row] for row in rows]
+        tokens = [each.tokens[-1:] for each in sequences]
+        before = [len(each.tokens) - 1 for each in sequences]
+        feeds = sampling_feeds([each.sampling() for each in sequences])
+        result = self._model.entry_points.step(tokens, before, self._cache, feeds, rows)
+        for sequence in sequences:
             sequence.cached = len(sequence.tokens)
         return result
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..runtime import aligned_empty
+from ..runtime import DeviceTensor, aligned_empty
 from .config import GenerationConfig
 from .step_model import cache_names
 
@@ -17,7 +17,7 @@ class KeyValueCache:
     """Keys and values of `batch` sequences, ``[batch, heads, capacity, head size]`` per layer.
 
     A step takes over the memory of the tensors and returns it, updated in place: nothing is copied
-    between steps. Growing copies, and so do `insert` and a step of one row of several.
+    between steps. Growing copies.
     """
 
     def __init__(self, config: GenerationConfig, batch: int, dtype: np.dtype):
@@ -26,6 +26,11 @@ class KeyValueCache:
         self._tensors: list[Any] = []
         self._shape = (batch, config.kv_heads, 0, config.head_size)
         self._dtype = dtype
+
+    @property
+    def rows(self) -> int:
+        """Sequences that there is room for."""
+        return self._shape[0]
 
     @property
     def capacity(self) -> int:
@@ -51,29 +56,32 @@ class KeyValueCache:
         array.fill(0)
         return array
 
-    def feeds(self, row: int | None = None) -> dict[str, Any]:
-        """The inputs of a step, for all rows or one."""
-        tensors = self._tensors
-        if row is not None and self._shape[0] > 1:
-            tensors = [as_array(each)[row : row + 1] for each in tensors]
-        return {past: each for (past, _), each in zip(self._names, tensors, strict=True)}
+    def feeds(self) -> dict[str, Any]:
+        """The inputs of a step."""
+        return {past: each for (past, _), each in zip(self._names, self._tensors, strict=True)}
 
-    def update(self, outputs: Mapping[str, Any], row: int | None = None) -> None:
-        """Take over the tensors that a step returned for `feeds(row)`."""
-        given = [outputs[present] for _, present in self._names]
-        if row is None or self._shape[0] == 1:
-            self._tensors = given
-            return
-        self._tensors = [_writable(each) for each in self._tensors]
-        for tensor, new in zip(self._tensors, given, strict=True):
-            tensor[row] = as_array(new)[0]
+    def update(self, outputs: Mapping[str, Any]) -> None:
+        """Take over the tensors that a step returned."""
+        self._tensors = [outputs[present] for _, present in self._names]
 
-    def insert(self, row: int, source: "KeyValueCache", length: int) -> None:
-        """Copy the first `length` positions of `source`, of one sequence, to `row`."""
-        self.reserve(length)
-        self._tensors = [_writable(each) for each in self._tensors]
-        for tensor, given in zip(self._tensors, source._tensors, strict=True):
-            tensor[row, :, :length] = as_array(given)[0, :, :length]
+    def copy(self, source: int, target: int, length: int) -> None:
+        """Copy the first `length` positions of row `source` to row `target`."""
+        for number in range(len(self._tensors)):
+            array = self._writable(number)
+            array[target, :, :length] = array[source, :, :length]
+
+    def _writable(self, number: int) -> np.ndarray:
+        """The elements of a tensor on the host, where what is written to them is the tensor's."""
+        tensor = self._tensors[number]
+        if isinstance(tensor, DeviceTensor) and not tensor.is_local:
+            tensor = self._tensors[number] = tensor.numpy().copy()
+        return tensor if isinstance(tensor, np.ndarray) else tensor.writable()
+
+    @property
+    def is_lost(self) -> bool:
+        """True if a step that failed had taken over the memory."""
+        given = (each for each in self._tensors if isinstance(each, DeviceTensor))
+        return not all(each.has_memory for each in given)
 
     @property
     def output_names(self) -> Sequence[str]:
@@ -84,13 +92,3 @@ class KeyValueCache:
 def as_array(value: Any) -> np.ndarray:
     """The elements of an output that may have stayed on the device."""
     return value if isinstance(value, np.ndarray) else value.numpy()
-
-
-def _writable(value: Any) -> np.ndarray:
-    """`value`, or a copy if it belongs to a device."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        return value
-    array = as_array(value)
-    copy = aligned_empty(array.shape, array.dtype)
-    np.copyto(copy, array)
-    return copy

@@ -7,7 +7,7 @@ from .token_sequence import TokenSequence
 
 
 def prefill_step(
-    entry_points: EntryPoints, sequence: TokenSequence, cache: KeyValueCache, row: int | None = None
+    entry_points: EntryPoints, sequence: TokenSequence, cache: KeyValueCache, row: int
 ) -> StepResult:
     """Compute the next pending tokens of `sequence`, at `row` of `cache`.
 
@@ -17,7 +17,7 @@ def prefill_step(
     count = entry_points.chunk if has_room_for_chunk(entry_points, sequence) else 1
     first, tokens = sequence.first_pending, sequence.pending[:count]
     feeds = sampling_feeds([sequence.sampling()])
-    result = entry_points.step([tokens], [first], cache, feeds, row)
+    result = entry_points.step([tokens], [first], cache, feeds, [row])
     sequence.cached = first + len(tokens)
     return result
 

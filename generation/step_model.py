@@ -1,6 +1,8 @@
-"""The model of one step: a decoder from a folder, with fixed sizes and the choice of the token.
+"""The model of one step: a decoder from a folder, with the sizes of a step and the choice of the
+token.
 
 Tokens, lengths and the cache go in; the next token of each row, its logits and the cache come out.
+The cache may have more rows: attention reads and writes those that the step is for, in place.
 """
 
 from collections.abc import Iterator
@@ -15,8 +17,13 @@ from .sampling import LOGITS, sampling_graph
 
 CAPACITY = "capacity"
 """Name of the cache's length, which stays open in the compiled step."""
+CACHE_ROWS = "cache_rows"
+"""Name of the number of rows of the cache, which stays open likewise."""
+CACHE_BATCH = "cache_batch"
+"""Input: the row of the cache that each row of the step continues, i64 ``[rows]``."""
 LAST = "last_token_index"
 """Input: the index of the last token of each row in this step, i64 ``[batch]``."""
+_DOMAIN = "graphc"
 _ELEMENTWISE = {"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"}
 _MATMULS = {"Gemm", "MatMul", "MatMulNBits"}
 
@@ -100,9 +107,9 @@ def _sizes(value: onnx.ValueInfoProto) -> list[int]:
 
 
 def step_model(
-    config: GenerationConfig, decoder: onnx.ModelProto, batch: int, length: int
+    config: GenerationConfig, decoder: onnx.ModelProto, rows: int, length: int
 ) -> onnx.ModelProto:
-    """The step for `batch` rows of `length` tokens each, padded at their ends.
+    """The step for `rows` rows of `length` tokens each, padded at their ends.
 
     Of the logits, only those behind the token at `LAST` are computed. External weights keep their
     places: the model belongs in the same folder.
@@ -110,25 +117,36 @@ def step_model(
     model = onnx.ModelProto()
     model.CopyFrom(decoder)
     graph = model.graph
-    _fix_sizes(config, graph, batch, length)
+    _set_sizes(config, graph, rows, length)
+    _index_caches(model, rows)
     if length > 1:
         _select_last(graph, config.outputs["logits"])
-        graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [batch, 1]))
-    _append_sampling(config, graph, batch)
+        graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [rows, 1]))
+    _append_sampling(config, graph, rows)
     return model
 
 
-def _fix_sizes(config: GenerationConfig, graph: onnx.GraphProto, batch: int, length: int) -> None:
+def _index_caches(model: onnx.ModelProto, rows: int) -> None:
+    """Let attention use the rows `CACHE_BATCH` of caches."""
+    for node in model.graph.node:
+        if node.op_type == "GroupQueryAttention":
+            node.domain = _DOMAIN
+            node.input.insert(0, CACHE_BATCH)
+    model.graph.input.append(helper.make_tensor_value_info(CACHE_BATCH, TensorProto.INT64, [rows]))
+    model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
+
+
+def _set_sizes(config: GenerationConfig, graph: onnx.GraphProto, rows: int, length: int) -> None:
     """Sizes of inputs and outputs: the cache is as long as the mask, and open."""
     caches = {name for pair in cache_names(config) for name in pair}
     for value in (*graph.input, *graph.output):
         dims = value.type.tensor_type.shape.dim
         if value.name in caches:
-            sizes = [batch, config.kv_heads, CAPACITY, config.head_size]
+            sizes = [CACHE_ROWS, config.kv_heads, CAPACITY, config.head_size]
         elif value.name == config.inputs["attention_mask"]:
-            sizes = [batch, CAPACITY]
+            sizes = [rows, CAPACITY]
         elif value.name in (config.inputs["input_ids"], config.inputs["position_ids"]):
-            sizes = [batch, length]
+            sizes = [rows, length]
         else:
             continue
         del dims[:]
@@ -187,11 +205,11 @@ def _rename(graph: onnx.GraphProto, old: str, new: str) -> None:
         node.input[:] = [new if name == old else name for name in node.input]
 
 
-def _append_sampling(config: GenerationConfig, graph: onnx.GraphProto, batch: int) -> None:
-    """Append the choice of the token; the logits become f32 ``[batch, vocab]``, as `LOGITS`."""
+def _append_sampling(config: GenerationConfig, graph: onnx.GraphProto, rows: int) -> None:
+    """Append the choice of the token; the logits become f32 ``[rows, vocab]``, as `LOGITS`."""
     logits, vocab = config.outputs["logits"], config.vocab_size
-    sampling = sampling_graph(batch, vocab)
-    shape = numpy_helper.from_array(np.array([batch, vocab], np.int64), f"{LOGITS}.shape")
+    sampling = sampling_graph(rows, vocab)
+    shape = numpy_helper.from_array(np.array([-1, vocab], np.int64), f"{LOGITS}.shape")
     nodes = [
         helper.make_node("Cast", [logits], [f"{LOGITS}.float"], to=TensorProto.FLOAT),
         helper.make_node("Reshape", [f"{LOGITS}.float", shape.name], [LOGITS]),
@@ -201,5 +219,5 @@ def _append_sampling(config: GenerationConfig, graph: onnx.GraphProto, batch: in
     graph.input.extend(each for each in sampling.input if each.name != LOGITS)
     (index,) = (i for i, each in enumerate(graph.output) if each.name == logits)
     del graph.output[index]
-    graph.output.append(helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, [batch, vocab]))
+    graph.output.append(helper.make_tensor_value_info(LOGITS, TensorProto.FLOAT, [rows, vocab]))
     graph.output.extend(sampling.output)

@@ -4,11 +4,29 @@ import numpy as np
 
 from ..symbolic import Dim
 from .attributes import Int, Size
-from .base import GraphOp, Tensor, TypeRuleError, builder
+from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .contraction import require_equal_sizes
 from .shape_constraints import require_at_most, require_equal
 from .traits import ExcessPrecision, MixedPrecision
 from .types import TensorType
+
+
+def require_cache_batch(cache_batch: TensorType | None, x: TensorType, cache: TensorType) -> None:
+    """TypeRuleError unless `cache_batch` has the batch of `cache` for each of `x`; without it, both
+    have the same batches."""
+    if cache_batch is None:
+        require_equal_sizes(cache.shape[0], x.shape[0], f"batches of {cache} and {x}")
+    elif cache_batch.dtype != np.int64 or cache_batch.rank != 1:
+        raise TypeRuleError(f"batches of a cache are i64 for each batch, not {cache_batch}")
+    else:
+        require_equal_sizes(cache_batch.shape[0], x.shape[0], f"batches of {cache_batch} and {x}")
+
+
+def batches_of(cache: np.ndarray, cache_batch: np.ndarray | None) -> np.ndarray:
+    """The numbers of the batches in `cache`, those of `cache_batch` or all."""
+    if cache_batch is None:
+        return np.arange(len(cache))
+    return np.clip(cache_batch, 0, len(cache) - 1)
 
 
 def require_one_per_batch(what: str, x: TensorType, batch: TensorType) -> None:
@@ -25,7 +43,8 @@ class TensorScatterOp(GraphOp, name="tensor_scatter"):
 
     The shapes of `x` and `updates` are equal but for `axis`; axis 0 is the batch. `begin` is i64
     [batch] or [1]. What would lie outside of the axis is not written. `used` positions of the axis
-    are in use then, which must fit; 0 if that is not known.
+    are in use then, which must fit; 0 if that is not known. With `cache_batch`, i64 [batch], `x`
+    may have other batches than `updates`, which go to these; the numbers are clamped.
     """
 
     amp = MixedPrecision.KEEP
@@ -35,27 +54,41 @@ class TensorScatterOp(GraphOp, name="tensor_scatter"):
     x: Tensor
     updates: Tensor
     begin: Tensor
+    cache_batch: OptionalTensor
     axis: Int
     used: Size
 
     @staticmethod
     def infer(
-        x: TensorType, updates: TensorType, begin: TensorType, *, axis: int, used: int | Dim
+        x: TensorType,
+        updates: TensorType,
+        begin: TensorType,
+        cache_batch: TensorType | None,
+        *,
+        axis: int,
+        used: int | Dim,
     ) -> TensorType:
         _require_rows(x, updates, axis)
-        require_one_per_batch("positions", begin, x)
+        require_cache_batch(cache_batch, updates, x)
+        require_one_per_batch("positions", begin, updates)
         require_at_most(used, x.shape[axis])
         return x
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, updates: np.ndarray, begin: np.ndarray, *, axis: int, used: int
+        x: np.ndarray,
+        updates: np.ndarray,
+        begin: np.ndarray,
+        cache_batch: np.ndarray | None,
+        *,
+        axis: int,
+        used: int,
     ) -> np.ndarray:
         del used
         y = x.copy()
-        starts = np.broadcast_to(begin, x.shape[:1])
-        for rows, new, start in zip(y, updates, starts, strict=True):
-            target, source = np.moveaxis(rows, axis - 1, 0), np.moveaxis(new, axis - 1, 0)
+        starts = np.broadcast_to(begin, updates.shape[:1])
+        for batch, new, start in zip(batches_of(x, cache_batch), updates, starts, strict=True):
+            target, source = np.moveaxis(y[batch], axis - 1, 0), np.moveaxis(new, axis - 1, 0)
             first, last = max(start, 0), min(start + len(source), len(target))
             if first < last:
                 target[first:last] = source[first - start : last - start]
@@ -86,6 +119,7 @@ class ExtendCacheOp(GraphOp, name="extend_cache"):
         past: TensorType, new: TensorType, begin: TensorType, *, axis: int, size: int | Dim
     ) -> TensorType:
         _require_rows(past, new, axis)
+        require_cache_batch(None, new, past)
         require_one_per_batch("numbers of rows", begin, past)
         require_at_most(past.shape[axis], size)
         return past.with_shape((*past.shape[:axis], size, *past.shape[axis + 1 :]))
@@ -101,15 +135,15 @@ class ExtendCacheOp(GraphOp, name="extend_cache"):
         kept = np.broadcast_to(begin, past.shape[:1]).reshape(-1, *[1] * (past.ndim - 1))
         rows = np.arange(size).reshape(1, -1, *[1] * (past.ndim - 2))
         old = np.moveaxis(np.where(rows < kept, old, np.zeros((), past.dtype)), 1, axis)
-        return TensorScatterOp.evaluate(old, new, begin, axis=axis, used=0)
+        return TensorScatterOp.evaluate(old, new, begin, None, axis=axis, used=0)
 
 
 def _require_rows(x: TensorType, rows: TensorType, axis: int) -> None:
-    """TypeRuleError unless `rows` are rows of `x` along `axis`."""
+    """TypeRuleError unless `rows` are rows of `x` along `axis`, of any batches."""
     if x.dtype != rows.dtype or x.rank != rows.rank or not 0 < axis < x.rank:
         raise TypeRuleError(f"cannot write {rows} to {x} along axis {axis}")
     for number, (have, given) in enumerate(zip(x.shape, rows.shape, strict=True)):
-        if number != axis:
+        if number not in (0, axis):
             require_equal_sizes(have, given, f"sizes of axis {number} of {x} and {rows}")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from .attention import require_broadcastable
 from .attributes import Float, Int
 from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
-from .cache import require_one_per_batch
+from .cache import batches_of, require_cache_batch, require_one_per_batch
 from .contraction import require_equal_sizes
 from .elementwise import require_float
 from .shape_constraints import require_at_most
@@ -27,6 +27,9 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
     softcap)``. Then a `mask` is added, or says which keys are seen. It broadcasts to
     ``[B, H, S, M]``; keys behind the first M, of T at most, are not seen, unless M is 1. `sink`
     ``[H]`` is the score of one more key, whose value is 0. A query that sees no key gives zeros.
+
+    With `cache_batch`, i64 [B], the cache may have other batches than the queries, which see these
+    (``cache_batch_idx`` of flash-attention); the numbers are clamped.
     """
 
     amp = MixedPrecision.KEEP
@@ -39,6 +42,7 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
     last: Tensor
     mask: OptionalTensor
     sink: OptionalTensor
+    cache_batch: OptionalTensor
     scale: Float
     softcap: Float
     left: Int
@@ -53,6 +57,7 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
         last: TensorType,
         mask: TensorType | None,
         sink: TensorType | None,
+        cache_batch: TensorType | None,
         *,
         scale: float,
         softcap: float,
@@ -69,7 +74,7 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
         require_equal_sizes(q.shape[3], k.shape[3], f"sizes of a query {q} and a key {k}")
         for axis in range(3):
             require_equal_sizes(k.shape[axis], v.shape[axis], f"sizes of keys {k} and values {v}")
-        require_equal_sizes(q.shape[0], k.shape[0], f"batches of {q} and {k}")
+        require_cache_batch(cache_batch, q, k)
         for what, given in (("past lengths", past), ("last positions", last)):
             require_one_per_batch(what, given, q)
         if mask is not None:
@@ -89,6 +94,7 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
         last: np.ndarray,
         mask: np.ndarray | None,
         sink: np.ndarray | None,
+        cache_batch: np.ndarray | None,
         *,
         scale: float,
         softcap: float,
@@ -97,7 +103,8 @@ class CachedAttentionOp(GraphOp, name="cached_attention"):
     ) -> np.ndarray:
         wide = np.float64 if q.dtype == np.float64 else np.float32
         group = q.shape[1] // k.shape[1]
-        keys, values = (np.repeat(x.astype(wide), group, axis=1) for x in (k, v))
+        batches = batches_of(k, cache_batch)
+        keys, values = (np.repeat(x[batches].astype(wide), group, axis=1) for x in (k, v))
         seen = _visible(past, last, q.shape[2], k.shape[2], left, right)[:, np.newaxis]
         scores = q.astype(wide) @ np.swapaxes(keys, 2, 3) * wide(scale)
         if softcap:

@@ -40,7 +40,8 @@ class GraphExpandCachedAttention(Pass):
     """True to keep what the kernels of a CPU compute."""
 
     def run(self, op: Any, state: PassState) -> None:
-        apply_rewrites(op, [MaskCache(self.kernels), PadCache(self.kernels)], state)
+        rewrites = (MaskCache, PadCache, ScatterBatches)
+        apply_rewrites(op, [each(self.kernels) for each in rewrites], state)
 
 
 class MaskCache(Rewrite):
@@ -62,7 +63,8 @@ class MaskCache(Rewrite):
         shared = graph.static_size(graph.type_of(op.k).shape[1])
         group = graph.static_size(graph.type_of(op.q).shape[1]) // shared
         mask = _masked(op, _visible(op), shared, group)
-        q, k, v = (_grouped(x, shared, n) for x, n in ((op.q, group), (op.k, 1), (op.v, 1)))
+        k, v = (_of_batches(x, op.cache_batch) for x in (op.k, op.v))
+        q, k, v = (_grouped(x, shared, n) for x, n in ((op.q, group), (k, 1), (v, 1)))
         scale, softcap = op.attrs["scale"], op.attrs["softcap"]
         if op.sink is None and not softcap:
             y = graph.attention(q, k, v, mask, scale=scale, causal=False)
@@ -114,7 +116,45 @@ class PadCache(Rewrite):
         rows[axis] = size
         is_old = graph.less(_positions(size, rows), graph.reshape(kept, shape=owner))
         old = graph.where(is_old, past, zero)
-        return graph.tensor_scatter(old, op.new, kept, axis=axis, used=0)
+        return graph.tensor_scatter(old, op.new, kept, None, axis=axis, used=0)
+
+
+class ScatterBatches(Rewrite):
+    """``tensor_scatter(x, updates, begin, b)  -->  scatter(x, b, tensor_scatter(x[b], ..))``."""
+
+    name = "scatter-batches"
+    root = graph.TensorScatterOp
+
+    def __init__(self, kernels: bool):
+        self.kernels = kernels
+
+    def pattern(self, op: graph.TensorScatterOp) -> dict[str, Any] | None:
+        return {} if op.cache_batch is not None else None
+
+    def check(self, op: graph.TensorScatterOp) -> str | None:
+        return "a kernel writes new rows alone" if self.kernels else None
+
+    def rewrite(self, op: graph.TensorScatterOp) -> ir.Value:
+        assert op.cache_batch is not None
+        numbers = _within_batches(op.cache_batch, op.x)
+        old = graph.gather(op.x, numbers, axis=0)
+        new = graph.tensor_scatter(old, op.updates, op.begin, None, **op.attrs)
+        (count,) = graph.type_of(numbers).shape
+        numbers = graph.reshape(numbers, shape=[count, 1])
+        return graph.scatter_nd(op.x, numbers, new, reduction="none")
+
+
+def _of_batches(cache: ir.Value, batches: ir.Value | None) -> ir.Value:
+    """The `batches` of a cache, or all."""
+    if batches is None:
+        return cache
+    return graph.gather(cache, _within_batches(batches, cache), axis=0)
+
+
+def _within_batches(numbers: ir.Value, cache: ir.Value) -> ir.Value:
+    """Numbers of batches, clamped to those of a cache."""
+    last = graph.sub(graph.size_scalar(graph.type_of(cache).shape[0]), graph.size_scalar(1))
+    return graph.max_(graph.min_(numbers, last), graph.size_scalar(0))
 
 
 def _grouped(x: ir.Value, outer: int, inner: int) -> ir.Value:

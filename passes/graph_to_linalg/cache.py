@@ -22,18 +22,27 @@ Value = ir.Value
 
 @lowers(graph.TensorScatterOp)
 def tensor_scatter(
-    ctx: Lowering, op: graph.TensorScatterOp, x: Value, updates: Value, begin: Value
+    ctx: Lowering,
+    op: graph.TensorScatterOp,
+    x: Value,
+    updates: Value,
+    begin: Value,
+    cache_batch: Value | None,
 ) -> Value:
     """Write rows in the memory of `x`, of which the backend makes a copy if it is needed later."""
     shape = _scatter_shape(ctx, op)
     if shape is None:
         return _selected(ctx, op, x, updates, begin)
-    types = [graph.type_of(value) for value in (op.updates, op.begin, op.x)]
-    memory = [flat_of(type_, shape.sizes) for type_ in types]
+    del cache_batch
+    batches = [] if op.cache_batch is None else [op.cache_batch]
+    read = operands_of(ctx, [op.updates, op.begin, *batches, op.x])
+    memory = [flat_of(type_, shape.sizes) for _, type_ in read]
 
     def kernel(workgroup_id: Value, *arguments: Value) -> None:
         count = len(shape.sizes)
-        TensorScatterEmitter(shape, *arguments[count:]).workgroup(workgroup_id, *arguments[:count])
+        new, begin, *batch, held = arguments[count:]
+        emitter = TensorScatterEmitter(shape, new, begin, batch[0] if batch else None, held)
+        emitter.workgroup(workgroup_id, *arguments[:count])
 
     key = (shape, *memory)
     name = define(ctx, "tensor_scatter", key, memory, kernel, shape.flops, len(shape.sizes))
@@ -41,8 +50,8 @@ def tensor_scatter(
     workgroups = shape.count_workgroups(*scalars) if scalars else shape.workgroups
     result = graph.type_of(op.result)
     return iree.run_kernel(
-        name, workgroups, [updates, begin, x], [plain_type(result)], scalars,
-        ctx.dynamic_sizes(result), in_place=2,
+        name, workgroups, [value for value, _ in read], [plain_type(result)], scalars,
+        ctx.dynamic_sizes(result), in_place=len(read) - 1,
     )[0]  # fmt: skip
 
 
@@ -51,8 +60,10 @@ def _scatter_shape(ctx: Lowering, op: graph.TensorScatterOp) -> TensorScatterSha
     x, updates = graph.type_of(op.x), graph.type_of(op.updates)
     if not ctx.cpu.has_vectors or ctx.gpu or graph.bit_width(x.dtype) % 8:
         return None
-    axis, shared = op.attrs["axis"], graph.type_of(op.begin).shape[0] == 1
-    return tensor_scatter_shape(x.shape, updates.shape[axis], axis, shared, ctx.cpu.lanes)
+    shared, is_indexed = graph.type_of(op.begin).shape[0] == 1, op.cache_batch is not None
+    return tensor_scatter_shape(
+        x.shape, updates.shape, op.attrs["axis"], shared, is_indexed, ctx.cpu.lanes
+    )
 
 
 def _selected(
@@ -101,14 +112,16 @@ def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Valu
     shape = _attention_shape(op, ctx.cpu)
     mask = None if op.mask is None else _float_mask(ctx, op.mask)
     sink = None if op.sink is None else operands_of(ctx, [op.sink])[0]
-    given = [x for x in (mask, sink) if x is not None]
+    batches = None if op.cache_batch is None else operands_of(ctx, [op.cache_batch])[0]
+    optional = (mask, sink, batches)
+    given = [x for x in optional if x is not None]
     read = [*operands_of(ctx, [op.q, op.k, op.v, op.past, op.last]), *given]
     results = [graph.type_of(op.result), *scratch_of(op, ctx.cpu)]
 
     def make_emitter(*buffers: Value) -> CachedAttentionEmitter:
         own, more, written = buffers[:5], iter(buffers[5 : len(read)]), buffers[len(read) :]
-        masks, sinks = (None if x is None else next(more) for x in (mask, sink))
-        return CachedAttentionEmitter(shape, CacheMemory(*own, masks, sinks, *written))
+        optionals = (None if x is None else next(more) for x in optional)
+        return CachedAttentionEmitter(shape, CacheMemory(*own, *optionals, *written))
 
     return run_emitter(ctx, "cached_attention", shape, (), read, results, shape.sizes, make_emitter)
 
@@ -141,5 +154,6 @@ def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttent
         q[0], graph.static_size(q[1]), graph.static_size(k[1]), q[2], k[2], features, width,
         op.attrs["scale"], op.attrs["softcap"], op.attrs["left"], op.attrs["right"],
         one_past, one_last, None if op.mask is None else graph.type_of(op.mask).shape,
-        op.sink is not None, math.gcd(features, width, cpu.lanes or 4),
+        op.sink is not None, None if op.cache_batch is None else graph.type_of(op.k).shape[0],
+        math.gcd(features, width, cpu.lanes or 4),
     )  # fmt: skip

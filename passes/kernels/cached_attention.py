@@ -36,6 +36,7 @@ class CacheMemory:
     last: ir.Value
     mask: ir.Value | None
     sink: ir.Value | None
+    cache_batch: ir.Value | None
     y: ir.Value
     scratch: ir.Value
 
@@ -85,9 +86,19 @@ class CachedAttentionEmitter(VectorEmitter):
         past = self._number(self.memory.past, batch, shape.one_past)
         last = self._number(self.memory.last, batch, shape.one_last)
         scratch = self.times(workgroup_id, self._size(shape.scratch))
-        keys = _Keys(batch, block, past, last, self.index(scratch))
+        keys = _Keys(batch, self._keys_of(block, batch), past, last, self.index(scratch))
         end = self.add(first, group // shape.parts)
         self.repeat(first, end, lambda head: self._head(head, keys))
+
+    def _keys_of(self, block: ir.Value, batch: ir.Value) -> ir.Value:
+        """The heads of keys of a block of heads, which the cache may have in another batch."""
+        shape, memory = self.shape, self.memory
+        if memory.cache_batch is None:
+            return block
+        assert shape.cache_batches is not None
+        number = self.index_below(memory.cache_batch, batch, self._size(shape.cache_batches))
+        head = arith.remui(block, self.index(shape.shared))
+        return self.add(self.times(number, shape.shared), head)
 
     def _size(self, size: Size) -> Index:
         if isinstance(size, int):

@@ -34,6 +34,8 @@ class CachedAttentionShape:
     mask: tuple[Size, ...] | None
     """The sizes of a mask of f32, in the order of the scores."""
     has_sink: bool
+    cache_batches: Size | None
+    """Batches of the cache, of which those of the queries are given; None if they are all."""
     lanes: int
 
     @property
@@ -44,7 +46,8 @@ class CachedAttentionShape:
     @cached_property
     def sizes(self) -> list[Dim]:
         """The dynamic sizes and strides, which the kernel receives as scalars."""
-        given = (self.batch, self.queries, self.keys, *(self.mask or ())[3:], *self.mask_strides)
+        own = (self.batch, self.queries, self.keys, self.cache_batches)
+        given = (*own, *(self.mask or ())[3:], *self.mask_strides)
         return list(dict.fromkeys(size for size in given if isinstance(size, Dim)))
 
     @property

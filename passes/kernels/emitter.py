@@ -139,6 +139,12 @@ class VectorEmitter:
         known = {lanes: self.splat(0, lanes, self.accumulator) for lanes in sizes}
         return [known[part.lanes] for part in parts] * rows
 
+    def index_below(self, memory: ir.Value, at: ir.Value, count: Index) -> ir.Value:
+        """The index in `memory` at `at`, clamped to those below `count`."""
+        found = arith.index_cast(ir.IndexType.get(), memref.load(memory, [at]))
+        last = self.add(self.index(count), -1)
+        return arith.maxsi(arith.minsi(found, last), self.index(0))
+
     def add(self, a: ir.Value, b: ir.Value | int) -> ir.Value:
         if isinstance(b, int):
             return a if b == 0 else arith.addi(a, self.index(b))

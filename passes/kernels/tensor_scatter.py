@@ -22,6 +22,8 @@ class TensorScatterShape:
     inner: int
     shared: bool
     """True if one position serves all batches."""
+    cache_batches: Size | None
+    """Batches of the tensor, of which those to write to are given; None if they are all."""
     lanes: int
 
     flops = 0
@@ -29,7 +31,7 @@ class TensorScatterShape:
     @property
     def sizes(self) -> list[Dim]:
         """The dynamic sizes, which the kernel receives as scalars."""
-        given = (self.batch, self.count, self.room)
+        given = (self.batch, self.count, self.room, self.cache_batches)
         return list(dict.fromkeys(size for size in given if isinstance(size, Dim)))
 
     @property
@@ -53,10 +55,12 @@ class TensorScatterEmitter(VectorEmitter):
         shape: TensorScatterShape,
         updates: ir.Value,
         begin: ir.Value,
+        cache_batch: ir.Value | None,
         memory: ir.Value,
     ):
         super().__init__(shape.lanes, ir.MemRefType(memory.type).element_type)
         self.shape, self.updates, self.begin, self.memory = shape, updates, begin, memory
+        self.cache_batch = cache_batch
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit the rows of batch `workgroup_id`."""
@@ -68,21 +72,34 @@ class TensorScatterEmitter(VectorEmitter):
         which = self.index(0) if shape.shared else workgroup_id
         first = arith.index_cast(ir.IndexType.get(), memref.load(self.begin, [which]))
         blocks = self.times(workgroup_id, shape.outer)
+        written = blocks
+        if self.cache_batch is not None:
+            assert shape.cache_batches is not None
+            held = shape.cache_batches
+            batches = known[held] if isinstance(held, Dim) else held
+            number = self.index_below(self.cache_batch, workgroup_id, batches)
+            written = self.times(number, shape.outer)
 
         def block(number: ir.Value) -> None:
-            at = self.add(blocks, number)
-            self.repeat(0, count, lambda row: self._row(at, row, first, count, room))
+            source, target = self.add(blocks, number), self.add(written, number)
+            self.repeat(0, count, lambda row: self._row((source, target), row, first, count, room))
 
         self.repeat(0, shape.outer, block)
 
     def _row(
-        self, block: ir.Value, row: ir.Value, first: ir.Value, count: Index, room: Index
+        self,
+        blocks: tuple[ir.Value, ir.Value],
+        row: ir.Value,
+        first: ir.Value,
+        count: Index,
+        room: Index,
     ) -> None:
-        """Copy row `row` of a block, unless it would lie outside of the room."""
+        """Copy row `row` of the first of two blocks to the second, unless it would lie outside of
+        the room."""
         position = self.add(first, row)
         inside = arith.cmpi(arith.CmpIPredicate.ult, position, self.index(room))
-        source = self._start(block, row, count)
-        target = self._start(block, position, room)
+        source = self._start(blocks[0], row, count)
+        target = self._start(blocks[1], position, room)
 
         def copy() -> None:
             whole = self.shape.inner // self.lanes * self.lanes
@@ -105,14 +122,23 @@ MAX_INNER = 1024
 
 
 def tensor_scatter_shape(
-    shape: tuple[Size, ...], count: Size, axis: int, shared: bool, lanes: int
+    shape: tuple[Size, ...],
+    updates: tuple[Size, ...],
+    axis: int,
+    shared: bool,
+    is_indexed: bool,
+    lanes: int,
 ) -> TensorScatterShape | None:
-    """The kernel's shape to write `count` rows along `axis` to a tensor of `shape`; None if other
-    sizes than the batch and the room are dynamic, or rows are long."""
+    """The kernel's shape to write `updates` along `axis` to a tensor of `shape`, to batches that
+    are given if it `is_indexed`; None if other sizes than the batch and the room are dynamic, or
+    rows are long."""
     outer, inner = shape[1:axis], shape[axis + 1 :]
     outer_count, inner_count = (graph.element_count(part) for part in (outer, inner))
     if isinstance(outer_count, Dim) or isinstance(inner_count, Dim):
         return None
     if not 0 < inner_count <= MAX_INNER:
         return None
-    return TensorScatterShape(shape[0], outer_count, count, shape[axis], inner_count, shared, lanes)
+    return TensorScatterShape(
+        updates[0], outer_count, updates[axis], shape[axis], inner_count, shared,
+        shape[0] if is_indexed else None, lanes,
+    )  # fmt: skip

@@ -87,6 +87,21 @@ class DeviceTensor:
         array.flags.writeable = False
         return array
 
+    @property
+    def is_local(self) -> bool:
+        """True if the memory is the host's."""
+        return self._device.is_local
+
+    def writable(self) -> np.ndarray:
+        """The elements in host memory, to be changed by the one owner of this tensor.
+
+        Raises `UsageError` if the memory is not the host's, or was given away.
+        """
+        self._require_owned()
+        if not self.is_local:
+            raise UsageError(f"{self!r} is not in memory that the host can write")
+        return buffers.keeping(self._device, buffers.map_array(self._view, self._dtype))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         """Implement `numpy.asarray`. Raises `ValueError` if `copy` is False and one is needed."""
         same = dtype is None or np.dtype(dtype) == self._dtype

@@ -68,7 +68,7 @@ def attend(
     if not scores and (past != 0 or used != keys):
         y = graph.cached_attention(
             q, k, v, number(past), number(used - 1), None if mask is None else to_rank_4(mask),
-            None, scale=scale, softcap=0.0, left=-1, right=0 if masking.causal else -1,
+            None, None, scale=scale, softcap=0.0, left=-1, right=0 if masking.causal else -1,
         )  # fmt: skip
         return merge_heads(y), None
     if not scores:
@@ -369,7 +369,7 @@ def _continued(
     (before,) = require_sizes(past_length, node, "past")
     begin = graph.reshape(graph.size_scalar(before), shape=[1])
     k, v = (
-        graph.tensor_scatter(past, new, begin, axis=2, used=0)
+        graph.tensor_scatter(past, new, begin, None, axis=2, used=0)
         for past, new in ((past_key, k), (past_value, v))
     )
     return k, v, before

@@ -1,6 +1,7 @@
 """Grouped-query attention with a key/value cache, as generative models are exported."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....dialects.symbolic import maximum as max_size
 from ....mlir import ir
-from ..importing.registry import Node, UnsupportedError
+from ..importing.registry import Node, UnsupportedError, onnx_op
 from ..operators.attention import (
     group_heads,
     masked_where,
@@ -21,6 +22,27 @@ from .registry import microsoft_op
 from .rotary import turned
 
 Size = int | Dim
+
+
+@dataclass(frozen=True)
+class IndexedCache:
+    """A cache, of which the batches numbered `cache_batch` are those of the queries."""
+
+    value: ir.Value
+    cache_batch: ir.Value
+
+
+@onnx_op("GroupQueryAttention", domain="graphc")
+def group_query_attention_of_batches(
+    cache_batch, query, key=None, value=None, past_key=None, past_value=None, *others, node,
+    **attributes,
+):  # fmt: skip
+    """`com.microsoft.GroupQueryAttention` to the batches `cache_batch` of a cache of more of them.
+    The present is all of the cache."""
+    batches = _per_batch(cache_batch)
+    past_key, past_value = required(past_key, "past_key"), required(past_value, "past_value")
+    past = (IndexedCache(each, batches) for each in (past_key, past_value))
+    return group_query_attention(query, key, value, *past, *others, node=node, **attributes)
 
 
 @microsoft_op("GroupQueryAttention")
@@ -59,7 +81,10 @@ def group_query_attention(
     softcap=0.0,
     v_quant_type="NONE",
 ):
-    """New keys stand behind ``seqlens_k + 1 - S`` old ones, in a cache of rows for each batch."""
+    """New keys stand behind ``seqlens_k + 1 - S`` old ones, in a cache of rows for each batch.
+
+    In a donated cache, rows behind those in use are what they were, and otherwise 0.
+    """
     del kv_cache_bit_width
     if k_scale is not None or v_scale is not None or (k_quant_type, v_quant_type) != ("NONE",) * 2:
         raise UnsupportedError("a quantized cache")
@@ -67,6 +92,11 @@ def group_query_attention(
         raise UnsupportedError("sliding_window_cache")
     if seqlens_k is None or total_sequence_length is None:
         raise graph.TypeRuleError("seqlens_k or total_sequence_length is left out")
+    cache_batch = None
+    if isinstance(past_key, IndexedCache):
+        past_key, past_value, cache_batch = past_key.value, past_value.value, past_key.cache_batch
+        if qk_output:
+            raise UnsupportedError("scores of some batches of a cache")
     q, k, v = _heads(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None or k_norm_weight is not None:
         q_norm_weight = required(q_norm_weight, "q_norm_weight")
@@ -75,18 +105,26 @@ def group_query_attention(
         k = graph.rms_norm(k, k_norm_weight, axis=3, epsilon=qk_norm_epsilon)
     total = _total(total_sequence_length, node)
     before = _before(seqlens_k, graph.type_of(q).shape[2], total)
-    if past_key is not None and graph.is_donated(past_key):
+    in_place = cache_batch is not None or (past_key is not None and graph.is_donated(past_key))
+    if in_place:
         before = before if before is not None else _none_before(seqlens_k)
     if do_rotary:
         angle_positions = _rotary_positions(position_ids, before, graph.type_of(q).shape[2], total)
         cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
         q, k = (turned(x, angle_positions, cos, sin, bool(rotary_interleaved)) for x in (q, k))
-    k, v = (_present(past, new, before, total) for past, new in ((past_key, k), (past_value, v)))
+    if in_place:
+        k, v = (
+            graph.tensor_scatter(past, new, _per_batch(before), cache_batch, axis=2, used=total)
+            for past, new in ((past_key, k), (past_value, v))
+        )
+    else:
+        pairs = ((past_key, k), (past_value, v))
+        k, v = (_present(past, new, before, total) for past, new in pairs)
     sink = _sink(head_sink, smooth_softmax > 0, q)
     if before is not None and not qk_output:
         y = graph.cached_attention(
             q, k, v, _per_batch(before), _per_batch(seqlens_k), attention_bias, sink,
-            scale=_scale(scale, q), softcap=softcap, right=0 if causal else -1,
+            cache_batch, scale=_scale(scale, q), softcap=softcap, right=0 if causal else -1,
             left=local_window_size - 1 if causal and local_window_size > 0 else -1,
         )  # fmt: skip
         return merge_heads(y), k, v
@@ -194,12 +232,8 @@ def _rotary_positions(
 def _present(
     past: ir.Value | None, new: ir.Value, before: ir.Value | None, total: Size
 ) -> ir.Value:
-    """The cache with the `new` rows in it: as long as it was, or as it has to be.
-
-    Rows behind those in use are 0; in a donated cache, they are what they were.
-    """
-    if past is not None and before is not None and graph.is_donated(past):
-        return graph.tensor_scatter(past, new, _per_batch(before), axis=2, used=total)
+    """The cache with the `new` rows in it: as long as it was, or as it has to be. Rows behind those
+    in use are 0."""
     batch, heads, count, head_size = graph.type_of(new).shape
     room = 0 if past is None else graph.type_of(past).shape[2]
     length = max_size(room, total)

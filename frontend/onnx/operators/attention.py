@@ -152,7 +152,7 @@ def _attend_to_cache(
         last = graph.sub(filled, graph.size_scalar(1))
     left, right = options.windows
     return graph.cached_attention(
-        q, k, v, begin, last, mask, None, scale=scale, softcap=options.softcap,
+        q, k, v, begin, last, mask, None, None, scale=scale, softcap=options.softcap,
         left=left, right=0 if options.causal else right,
     )  # fmt: skip
 

@@ -298,7 +298,7 @@ def tensor_scatter(cache, update, write_indices=None, *, mode="linear", axis=-2)
     if mode == "linear":
         _require_room(graph.add(first, positions(length)), room)
         begin = graph.reshape(first, shape=[batch])
-        return graph.tensor_scatter(cache, update, begin, axis=axis, used=0)
+        return graph.tensor_scatter(cache, update, begin, None, axis=axis, used=0)
     first = graph.expand(first, shape=[batch, graph.element_count(shape[1:axis])])
     targets = graph.add(graph.reshape(first, shape=[outer, 1]), positions(length))
     targets = graph.mod(targets, graph.size_scalar(room))

@@ -116,7 +116,7 @@ def _cached_attention(op: graph.CachedAttentionOp, sharding: Sharding, mesh: Mes
         raise Decline(f"shares heads of keys: {problem}")
     mask = None if op.mask is None else aligned(op.mask, op.result, sharding)
     sinks = None if op.sink is None else sharding.on(0)
-    return LocalForm([sharding, keys, keys, None, None, mask, sinks])
+    return LocalForm([sharding, keys, keys, None, None, mask, sinks, None])
 
 
 @_rule(graph.ExtendCacheOp)
@@ -132,7 +132,7 @@ def _tensor_scatter(op: graph.TensorScatterOp, sharding: Sharding, mesh: Mesh) -
     del mesh
     if sharding.axis in (0, op.axis):
         raise Decline("writes rows at positions of its own")
-    return LocalForm([sharding, sharding, None])
+    return LocalForm([sharding, sharding, None, None])
 
 
 @_rule(graph.RotaryEmbeddingOp)

@@ -9,7 +9,7 @@
 // CHECK: "graph.attention"(%{{.*}}, %{{.*}}, %{{.*}}, %[[WITHIN]]) {causal = false, operandSegmentSizes = array<i32: 1, 1, 1, 1>, scale = 5.000000e-01 : f64} : (tensor<2x2x4x3x8xf32>, tensor<2x2x1x16x8xf32>, tensor<2x2x1x16x4xf32>, tensor<2x1x1x3x16xi1>) -> tensor<2x2x4x3x4xf32>
 // KERNEL: graph.cached_attention
 func.func @window(%q: tensor<2x8x3x8xf32>, %k: tensor<2x2x16x8xf32>, %v: tensor<2x2x16x4xf32>, %past: tensor<2xi64>, %last: tensor<2xi64>) -> tensor<2x8x3x4xf32> {
-  %y = "graph.cached_attention"(%q, %k, %v, %past, %last) {scale = 0.5 : f64, softcap = 0.0 : f64, left = 2 : i64, right = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>} : (tensor<2x8x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x4xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x8x3x4xf32>
+  %y = "graph.cached_attention"(%q, %k, %v, %past, %last) {scale = 0.5 : f64, softcap = 0.0 : f64, left = 2 : i64, right = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0>} : (tensor<2x8x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x4xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x8x3x4xf32>
   return %y : tensor<2x8x3x4xf32>
 }
 
@@ -21,7 +21,7 @@ func.func @window(%q: tensor<2x8x3x8xf32>, %k: tensor<2x2x16x8xf32>, %v: tensor<
 // KERNEL-LABEL: @mask
 // KERNEL: "graph.cached_attention"({{.*}}, %arg5, %arg6)
 func.func @mask(%q: tensor<2x8x3x8xf32>, %k: tensor<2x2x16x8xf32>, %v: tensor<2x2x16x4xf32>, %past: tensor<2xi64>, %last: tensor<2xi64>, %mask: tensor<2x1x3x9xi1>, %sink: tensor<8xf32>) -> tensor<2x8x3x4xf32> {
-  %y = "graph.cached_attention"(%q, %k, %v, %past, %last, %mask, %sink) {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1 : i64, right = -1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1>} : (tensor<2x8x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x4xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2x1x3x9xi1>, tensor<8xf32>) -> tensor<2x8x3x4xf32>
+  %y = "graph.cached_attention"(%q, %k, %v, %past, %last, %mask, %sink) {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1 : i64, right = -1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0>} : (tensor<2x8x3x8xf32>, tensor<2x2x16x8xf32>, tensor<2x2x16x4xf32>, tensor<2xi64>, tensor<2xi64>, tensor<2x1x3x9xi1>, tensor<8xf32>) -> tensor<2x8x3x4xf32>
   return %y : tensor<2x8x3x4xf32>
 }
 
