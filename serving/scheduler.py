@@ -12,7 +12,6 @@ from .admission import check_request
 from .api_error import ApiError, api_error_of
 from .generation_request import FailureEvent, FinishEvent, GenerationRequest
 from .metrics import ServingMetrics
-from .prompt_cache import PromptCache
 from .running_request import RunningRequest
 from .slots import ChosenToken, SlotBatch
 
@@ -22,8 +21,10 @@ _STEP_FAILURES = (GraphcError, MemoryError)
 class Scheduler:
     """Runs requests on `model`: up to `slots` at a time, and `queue` more wait.
 
-    A step computes a chunk of one prompt and then a token of every request that is in a slot, so
+    A step computes a chunk of one prompt and then a token of every request behind its prompt, so
     that a long prompt delays the others by a chunk at a time. Requests are taken in their order.
+    A step that fails fails the requests that it computes; others are computed again, if it took
+    the cache with it.
     `context_length` bounds a prompt with its answer. `submit`, `cancel` and `close` may be called
     from any thread, the other methods from one.
     """
@@ -47,10 +48,9 @@ class Scheduler:
         self._changed = threading.Condition()
         self._waiting: deque[GenerationRequest] = deque()
         self._is_closed = False
-        self._prompts = PromptCache(model)
-        self._prefilling: RunningRequest | None = None
         self._slots = SlotBatch(model, slots)
         self._running: dict[int, RunningRequest] = {}
+        """The requests by their slots, in their order."""
 
     def submit(self, requests: Sequence[GenerationRequest]) -> None:
         """Let `requests` wait for slots: all of them, or none.
@@ -70,18 +70,14 @@ class Scheduler:
             self._changed.notify_all()
 
     def _require_room(self, count: int) -> None:
-        if count + len(self._waiting) + self._active > self.capacity:
+        if count + len(self._waiting) + len(self._running) > self.capacity:
             raise ApiError(
                 f"the server is busy with {self.capacity} requests: try again later", 429,
                 "queue_full", may_retry=True,
             )  # fmt: skip
 
-    @property
-    def _active(self) -> int:
-        return len(self._running) + (self._prefilling is not None)
-
     def _count(self) -> None:
-        self.metrics.waiting, self.metrics.running = len(self._waiting), self._active
+        self.metrics.waiting, self.metrics.running = len(self._waiting), len(self._running)
 
     def cancel(self, request: GenerationRequest) -> None:
         """Give up `request`: it leaves the queue now, or its slot before the next step."""
@@ -101,7 +97,7 @@ class Scheduler:
     def wait(self) -> bool:
         """Wait until there is something to do; false after `close`."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_closed or self._waiting or self._active)
+            self._changed.wait_for(lambda: self._is_closed or self._waiting or self._running)
             return not self._is_closed
 
     def step(self) -> bool:
@@ -118,12 +114,8 @@ class Scheduler:
             waiting, self._waiting = list(self._waiting), deque()
         for request in waiting:
             self._report(request, error or _shutdown_error())
-        for running in self._all_running():
+        for running in list(self._running.values()):
             self._fail(running, error or _shutdown_error())
-
-    def _all_running(self) -> list[RunningRequest]:
-        prefilling = [] if self._prefilling is None else [self._prefilling]
-        return [*prefilling, *self._running.values()]
 
     def _end_requests(self) -> None:
         """Free the slots of requests that are cancelled or take too long."""
@@ -134,7 +126,7 @@ class Scheduler:
                 self._waiting.remove(request)
         for request in late:
             self._report(request, _timeout_error(request))
-        for running in self._all_running():
+        for running in list(self._running.values()):
             request = running.request
             if request.is_cancelled:
                 self._remove(running)
@@ -143,58 +135,57 @@ class Scheduler:
                 self._fail(running, _timeout_error(request))
 
     def _admit(self) -> None:
-        """Begin the prompt of the next request, if there is a slot for it."""
+        """Give free slots to the next requests."""
         with self._changed:
-            if self._prefilling is None and self._slots.has_room and self._waiting:
-                self._prefilling = self._begin(self._waiting.popleft())
+            while self._slots.has_room and self._waiting:
+                self._begin(self._waiting.popleft())
             self._count()
 
-    def _begin(self, request: GenerationRequest) -> RunningRequest:
+    def _begin(self, request: GenerationRequest) -> None:
         sequence = TokenSequence(self._model.config, request.options, request.constraint)
         sequence.append(request.prompt)
-        self._prompts.begin(sequence)
+        slot = self._slots.insert(sequence)
         self.metrics.cached_tokens.add(sequence.cached)
-        return RunningRequest(request, sequence, self.metrics, sequence.cached)
+        self._running[slot] = RunningRequest(request, sequence, self.metrics, sequence.cached)
 
     def _prefill(self) -> bool:
-        """Compute a chunk of the prompt, and put it into a slot behind the last one."""
-        running = self._prefilling
-        if running is None:
+        """Compute a chunk of the oldest prompt that is not computed yet."""
+        found = (each for each in self._running.items() if self._slots.has_chunk(each[0]))
+        slot, running = next(found, (None, None))
+        if slot is None or running is None:
             return False
         try:
-            self._prefill_chunk(running)
+            reused = self._slots.reuse(slot)
+            running.cached_tokens += reused
+            self.metrics.cached_tokens.add(reused)
+            token = self._slots.prefill(slot) if self._slots.has_chunk(slot) else None
         except _STEP_FAILURES as error:
-            self._prompts.reset()
             self._fail(running, api_error_of(error))
+            self._slots.recover()
+            return True
+        if token is not None:
+            self._take(running, token)
         return True
 
-    def _prefill_chunk(self, running: RunningRequest) -> None:
-        sequence = running.sequence
-        if self._prompts.has_work(sequence):
-            result = self._prompts.step(sequence)
-            if sequence.cached == len(sequence.tokens):
-                self._take(running, ChosenToken(int(result.tokens[0]), bool(result.is_finite[0])))
-        if self._prefilling is running and not self._prompts.has_work(sequence):
-            slot = self._slots.insert(sequence, self._prompts.cache)
-            self._prefilling, self._running[slot] = None, running
-
     def _decode(self) -> bool:
-        """Compute a token of each request in a slot."""
+        """Compute a token of each request behind its prompt."""
         samplings = {}
         for slot, running in list(self._running.items()):
+            if self._slots.has_chunk(slot):
+                continue
             try:
                 self._slots.reserve(slot)
                 samplings[slot] = running.sequence.sampling()
             except _STEP_FAILURES as error:
                 self._fail(running, api_error_of(error))
-        if not self._running:
+        if not samplings:
             return False
         try:
-            chosen = self._slots.step(samplings)
+            chosen = self._slots.decode(samplings)
         except _STEP_FAILURES as error:
-            for running in list(self._running.values()):
-                self._fail(running, api_error_of(error))
-            self._slots.reset()
+            for slot in samplings:
+                self._fail(self._running[slot], api_error_of(error))
+            self._slots.recover()
             return True
         for slot, token in chosen.items():
             self._take(self._running[slot], token)
@@ -226,8 +217,6 @@ class Scheduler:
     def _remove(self, running: RunningRequest) -> None:
         """Free the place of `running`."""
         with self._changed:
-            if self._prefilling is running:
-                self._prefilling = None
             for slot, each in list(self._running.items()):
                 if each is running:
                     del self._running[slot]

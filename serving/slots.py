@@ -1,12 +1,11 @@
-"""The slots of a batch: rows of one cache that advance together."""
+"""The slots of a batch: rows of one cache, each of which a request may have."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-import numpy as np
-
-from ..generation import LanguageModel, SearchOptions
-from ..generation.key_value_cache import KeyValueCache
+from ..generation import LanguageModel
+from ..generation.entry_points import StepResult
+from ..generation.prefill import has_room_for_chunk, prefill_step
 from ..generation.sampling import RowSampling, sampling_feeds
 from ..generation.token_sequence import TokenSequence
 
@@ -19,60 +18,133 @@ class ChosenToken:
     is_finite: bool
 
 
+@dataclass
+class _Slot:
+    """A row of the cache: the sequence that has it now, and the tokens of which prompts were
+    computed in it, in chunks."""
+
+    sequence: TokenSequence | None = None
+    computed: Sequence[int] = ()
+    last_use: int = 0
+
+
+@dataclass
 class SlotBatch:
-    """Sequences of tokens in `slots` slots; each step computes one token of every sequence."""
+    """Sequences of tokens in `count` slots; a step computes a chunk of one prompt, or one token of
+    each sequence behind its prompt.
 
-    def __init__(self, model: LanguageModel, slots: int):
-        self._model = model
-        self._sequences: list[TokenSequence | None] = [None] * slots
-        vocab = model.config.vocab_size
-        self._idle = RowSampling(SearchOptions(), np.zeros(vocab, bool), np.ones(vocab, bool), 0)
-        self.reset()
+    The chunks in which a prompt begins like another one in any slot are taken from there: they
+    would be computed to the same bits.
+    """
 
-    def reset(self) -> None:
-        """Empty all slots, and forget what they have."""
-        self._sequences = [None] * len(self._sequences)
-        self._cache = self._model.entry_points.new_cache(len(self._sequences))
+    model: LanguageModel
+    count: int
+    _slots: list[_Slot] = field(init=False)
+    _uses: int = 0
+
+    def __post_init__(self) -> None:
+        self._slots = [_Slot() for _ in range(self.count)]
+        self._cache = self.model.entry_points.new_cache(self.count)
+
+    def recover(self) -> None:
+        """Begin a new cache if a step that failed took the old one with it: what sequences have in
+        it will be computed again."""
+        if not self._cache.is_lost:
+            return
+        self._cache = self.model.entry_points.new_cache(self.count)
+        for slot in self._slots:
+            slot.computed = ()
+            if slot.sequence is not None:
+                slot.sequence.cached = 0
 
     @property
     def has_room(self) -> bool:
         """True if a slot is free."""
-        return None in self._sequences
+        return any(slot.sequence is None for slot in self._slots)
 
-    def insert(self, sequence: TokenSequence, source: KeyValueCache) -> int:
-        """Put `sequence` into a free slot, with its part of `source`; return the slot."""
-        slot = self._sequences.index(None)
-        if sequence.cached:
-            self._cache.insert(slot, source, sequence.cached)
-        self._sequences[slot] = sequence
-        return slot
+    def insert(self, sequence: TokenSequence) -> int:
+        """Put `sequence` into the free slot that has most of its beginning, or else was not used
+        for longest; return the slot."""
+        free = [n for n, slot in enumerate(self._slots) if slot.sequence is None]
+        common = {n: self._common(self._slots[n], sequence) for n in free}
+        number = max(free, key=lambda n: (common[n], -self._slots[n].last_use))
+        self._take(number, sequence, common[number])
+        self._uses += 1
+        self._slots[number].last_use = self._uses
+        return number
 
-    def reserve(self, slot: int) -> None:
-        """Make room for the next token in `slot`. Raises MemoryError, which changes nothing."""
-        sequence = self._sequences[slot]
-        if sequence is not None:
-            self._cache.reserve(sequence.first_pending + 1)
+    def _take(self, number: int, sequence: TokenSequence, length: int) -> None:
+        slot = self._slots[number]
+        slot.sequence, sequence.cached = sequence, length
+        slot.computed = sequence.tokens[:length]
+
+    def reuse(self, number: int) -> int:
+        """Copy to a slot what another one has of its prompt; return the number of tokens."""
+        sequence = self._sequence(number)
+        common = [self._common(slot, sequence) for slot in self._slots]
+        source, before = max(range(self.count), key=lambda n: common[n]), sequence.cached
+        if common[source] <= before:
+            return 0
+        self._cache.copy(source, number, common[source])
+        self._take(number, sequence, common[source])
+        return common[source] - before
+
+    def _common(self, slot: _Slot, sequence: TokenSequence) -> int:
+        """The tokens of whole chunks that `slot` has of `sequence`, whose last token is computed in
+        any case."""
+        pairs = zip(slot.computed, sequence.tokens[:-1], strict=False)
+        different = (index for index, (a, b) in enumerate(pairs) if a != b)
+        common = next(different, min(len(slot.computed), len(sequence.tokens) - 1))
+        return common - common % self.model.entry_points.chunk
 
     def remove(self, slot: int) -> None:
         """Free `slot`."""
-        self._sequences[slot] = None
+        self._slots[slot].sequence = None
 
-    def step(self, samplings: Mapping[int, RowSampling]) -> dict[int, ChosenToken]:
-        """Compute a token of each sequence, with the choice of the next one by `samplings`.
+    def reserve(self, slot: int) -> None:
+        """Make room for the next token in `slot`. Raises MemoryError, which changes nothing."""
+        sequence = self._slots[slot].sequence
+        if sequence is not None:
+            self._cache.reserve(sequence.first_pending + 1)
 
-        There are none for free slots, which compute something at their first position. The result
-        has no token for sequences with tokens of the prompt left.
+    def has_chunk(self, slot: int) -> bool:
+        """True if a chunk of the prompt is left to compute: not for one token, nor where the
+        context ends."""
+        sequence = self._slots[slot].sequence
+        if sequence is None or len(sequence.pending) <= 1:
+            return False
+        return has_room_for_chunk(self.model.entry_points, sequence)
+
+    def prefill(self, slot: int) -> ChosenToken | None:
+        """Compute the next chunk of the prompt in `slot`: the choice behind the last one."""
+        held, sequence = self._slots[slot], self._sequence(slot)
+        held.computed = held.computed[: sequence.first_pending]
+        result = prefill_step(self.model.entry_points, sequence, self._cache, slot)
+        held.computed = sequence.tokens[: sequence.cached]
+        return _chosen(result, 0) if sequence.cached == len(sequence.tokens) else None
+
+    def decode(self, samplings: Mapping[int, RowSampling]) -> dict[int, ChosenToken]:
+        """Compute a token of the sequence in each slot of `samplings`, with the choice of the next
+        one. The result has no token for sequences with tokens of the prompt left.
         """
-        pad = self._model.config.pad_token_id
-        tokens = [[pad] if each is None else each.pending[:1] for each in self._sequences]
-        before = [0 if each is None else each.first_pending for each in self._sequences]
-        rows = [samplings.get(slot, self._idle) for slot in range(len(self._sequences))]
-        result = self._model.entry_points.step(tokens, before, self._cache, sampling_feeds(rows))
+        rows = list(samplings)
+        sequences = [self._sequence(slot) for slot in rows]
+        tokens = [each.pending[:1] for each in sequences]
+        before = [each.first_pending for each in sequences]
+        feeds = sampling_feeds([samplings[slot] for slot in rows])
+        result = self.model.entry_points.step(tokens, before, self._cache, feeds, rows)
         chosen = {}
-        for slot, sequence in enumerate(self._sequences):
-            if sequence is None:
-                continue
-            sequence.cached = before[slot] + 1
+        for index, (slot, sequence) in enumerate(zip(rows, sequences, strict=True)):
+            sequence.cached = before[index] + 1
             if sequence.cached == len(sequence.tokens):
-                chosen[slot] = ChosenToken(int(result.tokens[slot]), bool(result.is_finite[slot]))
+                chosen[slot] = _chosen(result, index)
         return chosen
+
+    def _sequence(self, slot: int) -> TokenSequence:
+        sequence = self._slots[slot].sequence
+        assert sequence is not None
+        return sequence
+
+
+def _chosen(result: StepResult, row: int) -> ChosenToken:
+    return ChosenToken(int(result.tokens[row]), bool(result.is_finite[row]))

@@ -352,6 +352,72 @@ def test_a_step_that_fails(length, model, expected, monkeypatch):
         assert (str(failed.error), failed.error.code) == ("no memory", "execution_failed")
 
 
+def test_a_step_that_fails_with_the_cache(model, expected, monkeypatch):
+    """It had taken over the memory: what others have in it is computed again."""
+    scheduler = Scheduler(model, SLOTS)
+    first, running = request_for(PROMPTS[2], GREEDY)
+    scheduler.submit([first])
+    for _ in range(6):
+        scheduler.step()
+
+    def fail(cache, outputs):
+        raise ExecutionError("the device failed")
+
+    second, failed = request_for(PROMPTS[3], GREEDY)
+    scheduler.submit([second])
+    with monkeypatch.context() as patch:
+        patch.setattr(key_value_cache.KeyValueCache, "update", fail)
+        patch.setattr(scheduler, "_decode", lambda: True)
+        scheduler.step()
+    third, answer = request_for(PROMPTS[3], GREEDY)
+    scheduler.submit([third])
+    run_all(scheduler)
+    assert str(failed.error) == "the device failed"
+    assert running.tokens == expected[2, 0]
+    assert answer.tokens == expected[3, 0]
+
+
+def test_steps_are_for_open_requests(model, monkeypatch):
+    """A step has as many rows as there are requests, and a prompt goes to its place at once."""
+    step, sizes, caches = model.entry_points.step, [], []
+
+    def record(tokens, before, cache, sampling, rows):
+        if len(tokens[0]) == 1:
+            sizes.append(len(rows))
+        caches.append(cache)
+        return step(tokens, before, cache, sampling, rows)
+
+    monkeypatch.setattr(model.entry_points, "step", record)
+    scheduler = Scheduler(model, SLOTS)
+    made = [request_for(prompt(9, seed), count=count) for seed, count in enumerate((12, 4, 8))]
+    scheduler.submit([request for request, _ in made])
+    run_all(scheduler)
+    assert sorted(set(sizes)) == [1, 2, 3]
+    assert sizes[-1] == 1
+    assert all(cache is caches[0] for cache in caches)
+
+
+def test_the_beginning_of_any_prompt(model, monkeypatch):
+    """A prompt takes the chunks that a running one and a finished one have computed, and gives the
+    same tokens as without them."""
+    long, other = prompt(3 * CHUNK + 2, 7), prompt(2 * CHUNK + 1, 8)
+    alone = {}
+    for name, tokens in (("long", long), ("other", other), ("more", [*long, 9, 8])):
+        scheduler = Scheduler(model, SLOTS)
+        request, alone[name] = request_for(tokens, GREEDY)
+        scheduler.submit([request])
+        run_all(scheduler)
+    scheduler = Scheduler(model, 2)
+    made = [request_for(each, GREEDY) for each in (long, other, [*long, 9, 8], other)]
+    scheduler.submit([request for request, _ in made])
+    run_all(scheduler)
+    names = ("long", "other", "more", "other")
+    for (_, recorder), name in zip(made, names, strict=True):
+        assert recorder.tokens == alone[name].tokens
+    cached = [recorder.end.cached_tokens for _, recorder in made]
+    assert cached == [0, 0, 3 * CHUNK, 2 * CHUNK]
+
+
 def test_no_memory_for_a_longer_cache(model, expected, monkeypatch):
     """The request that needs it fails, and the one that runs keeps its cache."""
     monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 32)
