@@ -66,6 +66,8 @@ def _serve(model: "LanguageModel", listener: socket.socket, flags: argparse.Name
     from ..serving.http.settings import ServerSettings
     from ..serving.scheduler import Scheduler
 
+    host, port = listener.getsockname()[:2]
+    is_local = ipaddress.ip_address(host).is_loopback
     scheduler = Scheduler(model, flags.slots, flags.queue, context_length=flags.context_length)
     engine = Engine(scheduler)
     settings = ServerSettings(
@@ -73,9 +75,9 @@ def _serve(model: "LanguageModel", listener: socket.socket, flags: argparse.Name
         api_key=flags.api_key or os.environ.get(KEY_VARIABLE) or None,
         timeout=math.inf if flags.request_timeout is None else flags.request_timeout,
         body_limit=flags.max_body_bytes,
+        is_local=is_local,
     )
-    host, port = listener.getsockname()[:2]
-    if settings.api_key is None and not ipaddress.ip_address(host).is_loopback:
+    if settings.api_key is None and not is_local:
         print_warning(f"everyone who reaches {host} can use the server: set --api-key")
     shown = f"[{host}]" if ":" in host else host
     print_note(

@@ -36,7 +36,8 @@ def make_application(model: LanguageModel, engine: Engine, settings: ServerSetti
     keyed.add_api_route("/models/{name:path}", routes.model)
     keyed.add_api_route("/completions", routes.completions, methods=["POST"])
     keyed.add_api_route("/chat/completions", routes.chat, methods=["POST"])
-    application = FastAPI(title="graphc", openapi_url=None)
+    checks = [Depends(routes.check_host)]
+    application = FastAPI(title="graphc", openapi_url=None, dependencies=checks)
     add_error_handlers(application)
     application.include_router(keyed)
     application.add_api_route("/healthz", routes.health)
@@ -54,6 +55,9 @@ class _Routes:
         self._builder = RequestBuilder(
             model, engine.scheduler.context_length, engine.scheduler.capacity, settings.timeout
         )
+
+    def check_host(self, request: Request) -> None:
+        self._settings.check_host(request.headers.get("host"))
 
     def check_key(self, request: Request) -> None:
         self._settings.check_key(request.headers.get("authorization"))

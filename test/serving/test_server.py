@@ -410,3 +410,28 @@ def test_the_page(client, expected, capsys):
     exec(compile(code, "serving.md", "exec"), names)
     names["client"].close()
     assert capsys.readouterr().out == expected(question, 50)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:80", 200), ("localhost", 200), ("LOCALHOST.:1", 200), ("[::1]:80", 200),
+        ("evil.example", 421), ("localhost.evil.example:80", 421), ("10.0.0.1", 421), ("", 421),
+    ],
+)  # fmt: skip
+def test_names_of_other_machines(local, host, status):
+    """A page in a browser that has its own name resolved to this machine gets no answers."""
+    for path in ("/v1/models", "/healthz"):
+        found, _, content = local.send("GET", path, headers={"host": host})
+        assert found == status
+        assert found == 200 or content["error"]["code"] == "invalid_host"
+
+
+@pytest.fixture(scope="module")
+def local(model):
+    with running(model, is_local=True) as client:
+        yield client
+
+
+def test_all_names_of_a_server_for_others(client):
+    assert client.send("GET", "/v1/models", headers={"host": "a.example"})[0] == 200
