@@ -63,14 +63,14 @@ def read_config(folder: Path) -> GenerationConfig:
     """
     path = folder / FILE_NAME
     content = read_json(path)
-    model = _Section(path, "model", content.get("model"))
-    decoder = _Section(path, "model.decoder", model.values.get("decoder"))
+    model = ConfigSection(path, "model", content.get("model"))
+    decoder = ConfigSection(path, "model.decoder", model.values.get("decoder"))
     if decoder.values.get("pipeline"):
         raise ModelFolderError(f"{path}: a decoder in several models is not supported")
     for name in ("encoder", "vision", "speech"):
         if name in model.values:
             raise ModelFolderError(f"{path}: model.{name} is not supported, only text")
-    eos = _token_ids(model, "eos_token_id")
+    eos = token_ids(model, "eos_token_id")
     return GenerationConfig(
         folder=folder,
         model_file=decoder.text("filename"),
@@ -80,12 +80,12 @@ def read_config(folder: Path) -> GenerationConfig:
         layers=decoder.whole("num_hidden_layers"),
         kv_heads=decoder.whole("num_key_value_heads"),
         head_size=decoder.whole("head_size"),
-        bos_token_id=next(iter(_token_ids(model, "bos_token_id")), None),
+        bos_token_id=next(iter(token_ids(model, "bos_token_id")), None),
         eos_token_ids=eos,
-        pad_token_id=next(iter((*_token_ids(model, "pad_token_id"), *eos)), 0),
+        pad_token_id=next(iter((*token_ids(model, "pad_token_id"), *eos)), 0),
         inputs={**INPUTS, **decoder.names("inputs")},
         outputs={**OUTPUTS, **decoder.names("outputs")},
-        search=_search_options(path, content.get("search", {})),
+        search=search_options(path, content.get("search", {})),
     )
 
 
@@ -104,14 +104,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return content
 
 
-def _search_options(path: Path, fields: Any) -> SearchOptions:
+def search_options(path: Path, fields: Any) -> SearchOptions:
+    """The options in `fields` of the file `path`. Raises `ModelFolderError`."""
     try:
         return SearchOptions.of(dict(fields))
     except (UsageError, TypeError, ValueError) as error:
         raise ModelFolderError(f"{path}: search: {error}") from error
 
 
-def _token_ids(model: "_Section", name: str) -> tuple[int, ...]:
+def token_ids(model: "ConfigSection", name: str) -> tuple[int, ...]:
     """The tokens in a field that may hold one, several, or none."""
     value = model.values.get(name)
     many = value if isinstance(value, list) else [] if value is None else [value]
@@ -123,7 +124,7 @@ def _token_ids(model: "_Section", name: str) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _Section:
+class ConfigSection:
     """A JSON object in the file, with checked fields."""
 
     path: Path
@@ -137,6 +138,7 @@ class _Section:
         return self.given
 
     def whole(self, name: str) -> int:
+        """The positive whole number in a field."""
         value = self.values.get(name)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise ModelFolderError(
@@ -145,6 +147,7 @@ class _Section:
         return value
 
     def text(self, name: str) -> str:
+        """The text in a field."""
         value = self.values.get(name)
         if not isinstance(value, str) or not value:
             raise ModelFolderError(f"{self.path}: {self.name}.{name} must be a text, not {value!r}")
@@ -152,5 +155,5 @@ class _Section:
 
     def names(self, name: str) -> dict[str, str]:
         """The texts of a section within; other values are for parts that are not used."""
-        section = _Section(self.path, f"{self.name}.{name}", self.values.get(name, {}))
+        section = ConfigSection(self.path, f"{self.name}.{name}", self.values.get(name, {}))
         return {key: value for key, value in section.values.items() if isinstance(value, str)}

@@ -16,11 +16,13 @@ from ..compiler.compile import compile
 from ..runtime import CompiledModel
 from ..runtime.files.output_file import write_atomically
 from .config import GenerationConfig
+from .growing_cache import GrowingCache
 from .key_value_cache import KeyValueCache, as_array
 from .sampling import FINITE, LOGITS, TOKENS, sampling_graph
-from .step_model import CACHE_BATCH, LAST, cache_names, read_decoder, step_model
+from .step_model import CACHE_BATCH, LAST, cache_names, has_fixed_cache, read_decoder, step_model
 
 _SAMPLING_OPSET = 13
+AnyCache = KeyValueCache | GrowingCache
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class EntryPoints:
         self._options = options
         self._announce = announce
         self._decoder = read_decoder(config)
+        self._in_place = has_fixed_cache(config, self._decoder.graph)
         self._has_files = any(
             each.data_location == TensorProto.EXTERNAL for each in self._decoder.graph.initializer
         )
@@ -62,18 +65,18 @@ class EntryPoints:
         """The steps by rows, and tokens of a row."""
         self._samplers: dict[int, CompiledModel] = {}
 
-    def new_cache(self, batch: int) -> KeyValueCache:
+    def new_cache(self, batch: int) -> AnyCache:
         """An empty cache for `batch` sequences."""
         name = self._config.inputs["past_key_names"] % 0
         (past,) = (each for each in self._decoder.graph.input if each.name == name)
         dtype = helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
-        return KeyValueCache(self._config, batch, dtype)
+        return (KeyValueCache if self._in_place else GrowingCache)(self._config, batch, dtype)
 
     def step(
         self,
         tokens: Sequence[Sequence[int]],
         before: Sequence[int],
-        cache: KeyValueCache,
+        cache: AnyCache,
         sampling: Mapping[str, np.ndarray],
         rows: Sequence[int],
     ) -> StepResult:
@@ -84,6 +87,8 @@ class EntryPoints:
         then; its other rows stay as they are.
         """
         length = 1 if max(map(len, tokens)) == 1 else self.chunk
+        if isinstance(cache, GrowingCache):
+            return self._growing_step(tokens, before, cache, sampling, rows)
         firsts = np.array(before, np.int64)[:, None]
         cache.reserve(int(firsts.max()) + length)
         feeds = self._step_feeds(tokens, firsts, length, cache.capacity)
@@ -96,6 +101,28 @@ class EntryPoints:
         outputs = model.run(names, {**feeds, **cache.feeds()}, on_device=cache.output_names)
         cache.update(dict(zip(names[3:], outputs[3:], strict=True)))
         return StepResult(*(as_array(each)[: len(rows)] for each in outputs[:3]))
+
+    def _growing_step(
+        self,
+        tokens: Sequence[Sequence[int]],
+        before: Sequence[int],
+        cache: GrowingCache,
+        sampling: Mapping[str, np.ndarray],
+        rows: Sequence[int],
+    ) -> StepResult:
+        """The step, sequence by sequence: their caches differ in length."""
+        length = 1 if max(map(len, tokens)) == 1 else self.chunk
+        model = self._step(1, length)
+        names = [TOKENS, LOGITS, FINITE, *cache.output_names]
+        found: list[list[np.ndarray]] = []
+        for index, (given, first, row) in enumerate(zip(tokens, before, rows, strict=True)):
+            feeds = self._step_feeds([given], np.array([[first]]), length, first + length)
+            feeds |= {name: x[index : index + 1] if x.ndim else x for name, x in sampling.items()}
+            feeds |= cache.feeds(row, first)
+            outputs = model.run(names, feeds, on_device=cache.output_names)
+            cache.update(row, dict(zip(names[3:], outputs[3:], strict=True)))
+            found.append([as_array(each) for each in outputs[:3]])
+        return StepResult(*map(np.concatenate, zip(*found, strict=True)))
 
     def _step_feeds(
         self, tokens: Sequence[Sequence[int]], firsts: np.ndarray, length: int, capacity: int
@@ -140,7 +167,8 @@ class EntryPoints:
         of them."""
         self._step(1, self.chunk)
         counts = range(1 if all_sizes else batch, batch + 1)
-        for size in dict.fromkeys(step_size(count, batch) for count in counts):
+        sizes = [step_size(count, batch) if self._in_place else 1 for count in counts]
+        for size in dict.fromkeys(sizes):
             self._step(size, 1)
 
     def _step(self, rows: int, length: int) -> CompiledModel:
@@ -148,7 +176,7 @@ class EntryPoints:
         if key not in self._steps:
             model = step_model(self._config, self._decoder, rows, length)
             what = "prefill" if length > 1 else "decode"
-            donate = [past for past, _ in cache_names(self._config)]
+            donate = [past for past, _ in cache_names(self._config)] if self._in_place else []
             self._steps[key] = self._compile(f"{what}-{rows}x{length}", model, donate)
         return self._steps[key]
 

@@ -7,17 +7,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import MissingPackageError, UsageError
-from .config import GenerationConfig, read_config
+from ..errors import MissingPackageError, ModelFolderError, UsageError
+from .config import FILE_NAME, GenerationConfig, read_config
 from .entry_points import EntryPoints
 from .tokenizer import Tokenizer
+from .transformers_config import FILE_NAME as TRANSFORMERS_NAME
+from .transformers_config import read_transformers_config
 
 CHUNK = 64
 """Tokens of a prompt that one step computes."""
 
 
 class LanguageModel:
-    """A language model in a folder with ``genai_config.json``, a decoder in ONNX and a tokenizer.
+    """A language model in a folder with ``genai_config.json`` or ``config.json``, a decoder in ONNX
+    and a tokenizer.
 
     Made by `load`. Close it, or use it in a ``with`` statement, to free its memory.
     """
@@ -51,7 +54,8 @@ class LanguageModel:
     def weight_bytes(self) -> int:
         """The bytes of the model and its weights, which each token reads once."""
         stem = self.config.model_path.name
-        files = [self.config.model_path, *self.config.folder.glob(f"{stem}[._]data*")]
+        path = self.config.model_path
+        files = [path, *path.parent.glob(f"{stem}[._]data*")]
         return sum(each.stat().st_size for each in files)
 
     def close(self) -> None:
@@ -78,7 +82,8 @@ def load(
     announce: Callable[[str], None] | None = None,
     **options: Any,
 ) -> LanguageModel:
-    """Load the language model in `folder`, as onnxruntime-genai and gc-import-gguf lay it out.
+    """Load the language model in `folder`, as onnxruntime-genai, gc-import-gguf and optimum lay it
+    out.
 
     Its steps are compiled when they are first used, and come from the cache of compiled models the
     next time; `announce` is called with the name of each before. `prefill_chunk` tokens of a prompt
@@ -90,7 +95,16 @@ def load(
     """
     if not isinstance(prefill_chunk, int) or prefill_chunk < 2:
         raise UsageError(f"prefill_chunk must be a whole number from 2 on, not {prefill_chunk!r}")
-    config = read_config(Path(folder))
+    config = _read_config(Path(folder))
     chunk = min(prefill_chunk, config.context_length)
     compile_options = {"precision": precision, **options}
     return LanguageModel(config, EntryPoints(config, compile_options, chunk, announce))
+
+
+def _read_config(folder: Path) -> GenerationConfig:
+    """The config of onnxruntime-genai, or else that of transformers."""
+    if (folder / FILE_NAME).exists():
+        return read_config(folder)
+    if (folder / TRANSFORMERS_NAME).exists():
+        return read_transformers_config(folder)
+    raise ModelFolderError(f"{folder}: there is no {FILE_NAME} and no {TRANSFORMERS_NAME}")

@@ -12,11 +12,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ..errors import InvalidModelError, ModelFolderError
+from .cached_branch import inline_cached_branch
 from .config import GenerationConfig
 from .sampling import LOGITS, sampling_graph
 
 CAPACITY = "capacity"
 """Name of the cache's length, which stays open in the compiled step."""
+PAST = "past"
+"""Name of the length of a cache that grows, which stays open likewise."""
 CACHE_ROWS = "cache_rows"
 """Name of the number of rows of the cache, which stays open likewise."""
 CACHE_BATCH = "cache_batch"
@@ -40,9 +43,18 @@ def read_decoder(config: GenerationConfig) -> onnx.ModelProto:
         raise ModelFolderError(f"{config.folder}: there is no {config.model_file}") from error
     except Exception as error:  # the decoder of protobuf has no exception class in common
         raise InvalidModelError(f"{path}: not a valid ONNX model: {error}") from error
+    inline_cached_branch(model.graph, path)
     _check_names(config, model.graph)
     _check_caches(config, model.graph)
     return model
+
+
+def has_fixed_cache(config: GenerationConfig, graph: onnx.GraphProto) -> bool:
+    """Return whether all attention takes a cache of fixed capacity, which it writes in place;
+    otherwise steps return a longer one."""
+    pasts = {past for past, _ in cache_names(config)}
+    readers = {node.op_type for node in graph.node if pasts.intersection(node.input)}
+    return readers == {"GroupQueryAttention"}
 
 
 def cache_names(config: GenerationConfig) -> list[tuple[str, str]]:
@@ -75,7 +87,7 @@ def _check_names(config: GenerationConfig, graph: onnx.GraphProto) -> None:
 
 
 def _check_caches(config: GenerationConfig, graph: onnx.GraphProto) -> None:
-    """The cache must have the sizes of the config, and be one that attention writes in place."""
+    """The cache must have the sizes of the config."""
     pasts = {past for past, _ in cache_names(config)}
     expected = {1: config.kv_heads, 3: config.head_size}
     for value in graph.input:
@@ -86,13 +98,6 @@ def _check_caches(config: GenerationConfig, graph: onnx.GraphProto) -> None:
                     f"{config.model_path}: cache '{value.name}' is {sizes}, the config says "
                     f"[batch, {config.kv_heads}, length, {config.head_size}]"
                 )
-    readers = {name: node.op_type for node in graph.node for name in node.input}
-    others = {readers.get(past, "nothing") for past in pasts} - {"GroupQueryAttention"}
-    if others:
-        raise ModelFolderError(
-            f"{config.model_path}: the cache goes to {', '.join(sorted(others))}; only "
-            "com.microsoft.GroupQueryAttention is supported"
-        )
     (logits,) = (each for each in graph.output if each.name == config.outputs["logits"])
     if _sizes(logits)[-1:] not in ([], [0], [config.vocab_size]):
         raise ModelFolderError(
@@ -109,7 +114,8 @@ def _sizes(value: onnx.ValueInfoProto) -> list[int]:
 def step_model(
     config: GenerationConfig, decoder: onnx.ModelProto, rows: int, length: int
 ) -> onnx.ModelProto:
-    """The step for `rows` rows of `length` tokens each, padded at their ends.
+    """The step for `rows` rows of `length` tokens each, padded at their ends. With a cache that
+    grows, `rows` is 1.
 
     Of the logits, only those behind the token at `LAST` are computed. External weights keep their
     places: the model belongs in the same folder.
@@ -117,8 +123,11 @@ def step_model(
     model = onnx.ModelProto()
     model.CopyFrom(decoder)
     graph = model.graph
-    _set_sizes(config, graph, rows, length)
-    _index_caches(model, rows)
+    if has_fixed_cache(config, graph):
+        _set_sizes(config, graph, rows, length, CAPACITY, CAPACITY)
+        _index_caches(model, rows)
+    else:
+        _set_sizes(config, graph, rows, length, PAST, f"{PAST} + {length}")
     if length > 1:
         _select_last(graph, config.outputs["logits"])
         graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [rows, 1]))
@@ -136,15 +145,19 @@ def _index_caches(model: onnx.ModelProto, rows: int) -> None:
     model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
 
 
-def _set_sizes(config: GenerationConfig, graph: onnx.GraphProto, rows: int, length: int) -> None:
-    """Sizes of inputs and outputs: the cache is as long as the mask, and open."""
-    caches = {name for pair in cache_names(config) for name in pair}
+def _set_sizes(
+    config: GenerationConfig, graph: onnx.GraphProto, rows: int, length: int, past: str, total: str
+) -> None:
+    """Sizes of inputs and outputs: the cache has `past` positions, the mask `total`."""
+    pasts, presents = zip(*cache_names(config), strict=True)
+    cache_rows = CACHE_ROWS if past == total else rows
     for value in (*graph.input, *graph.output):
         dims = value.type.tensor_type.shape.dim
-        if value.name in caches:
-            sizes = [CACHE_ROWS, config.kv_heads, CAPACITY, config.head_size]
+        if value.name in (*pasts, *presents):
+            held = past if value.name in pasts else total
+            sizes = [cache_rows, config.kv_heads, held, config.head_size]
         elif value.name == config.inputs["attention_mask"]:
-            sizes = [rows, CAPACITY]
+            sizes = [rows, total]
         elif value.name in (config.inputs["input_ids"], config.inputs["position_ids"]):
             sizes = [rows, length]
         else:

@@ -166,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_explain_option(parser)
-    parser.add_argument("folder", type=Path, help="a folder with genai_config.json")
+    parser.add_argument("folder", type=Path, help="a folder with genai_config.json or config.json")
     parser.add_argument("--prompt", metavar="TEXT", help="the text to go on with (default: stdin)")
     parser.add_argument("--chat", action="store_true", help="a conversation; --prompt asks once")
     parser.add_argument("--system", metavar="TEXT", help="for --chat, how to behave")

@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_explain_option(parser)
-    parser.add_argument("folder", type=Path, help="a folder with genai_config.json")
+    parser.add_argument("folder", type=Path, help="a folder with genai_config.json or config.json")
     _add_address(parser.add_argument_group("address"))
     _add_limits(parser.add_argument_group("limits"))
     add_compile_options(parser)
