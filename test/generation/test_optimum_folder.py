@@ -18,7 +18,8 @@ DECODER = """
 <ir_version: 8, opset_import: ["" : 17]>
 decoder (int64[b, s] input_ids, int64[b, t] attention_mask,
   float[b, 2, p, 16] "past_key_values.0.key", float[b, 2, p, 16] "past_key_values.0.value")
-  => (float[b, s, 40] logits, float[b, 2, q, 16] "present.0.key", float[b, 2, q, 16] "present.0.value")
+  => (float[b, s, 40] logits, float[b, 2, q, 16] "present.0.key",
+      float[b, 2, q, 16] "present.0.value")
 <int64[4] heads = {0, 0, 2, 16}, int64[3] merged = {0, 0, 32}, int64 zero = {0}, int64 one = {1},
  int64 two = {2}, int64[2] column = {-1, 1}, int64[1] axis = {1}, float scale = {0.25},
  float hidden = {-3.4e38}, float visible = {0}, int64[2] outer = {1, 2}>
