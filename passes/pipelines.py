@@ -69,7 +69,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-select-tree-kernels",  # on tables, which are constants
         "cpu-select-int8-kernels{{{cpu} unit={int8_unit}}}",  # on weights as they finally are
         "int8-matmul-to-f32",  # the other int8 matmuls
-        "graph-fused-attention{{{cpu}}}",  # what stays is decomposed
+        "graph-fused-attention{{{cpu}}}",  # many queries fill vectors
+        "cpu-few-query-attention{{{cpu}}}",  # what stays is decomposed
         "graph-winograd{{{cpu} tile={winograd_tile}}}",  # before others do
         "graph-direct-conv{{{cpu}}}",  # before they become matmuls
         "cpu-select-matmul-kernels{{"  # on weights as they finally are
