@@ -155,21 +155,26 @@ class EntryPoints:
 
     def sample(self, logits: np.ndarray, sampling: Mapping[str, np.ndarray]) -> StepResult:
         """Choose a token by each row of `logits`, f32 ``[rows, vocab]``."""
-        rows = len(logits)
-        if rows not in self._samplers:
-            self._samplers[rows] = self._compile("sampling", _sampling_model(*logits.shape))
         feeds = {LOGITS: logits, **sampling}
-        tokens, is_finite = self._samplers[rows].run([TOKENS, FINITE], feeds)
+        tokens, is_finite = self._sampling(len(logits)).run([TOKENS, FINITE], feeds)
         return StepResult(tokens, logits, is_finite)
 
     def prepare(self, batch: int, *, all_sizes: bool = False) -> None:
         """Compile all that a generation of `batch` sequences runs; with `all_sizes`, also of fewer
-        of them."""
+        of them, and the choice of the token alone."""
         self._step(1, self.chunk)
         counts = range(1 if all_sizes else batch, batch + 1)
         sizes = [step_size(count, batch) if self._in_place else 1 for count in counts]
         for size in dict.fromkeys(sizes):
             self._step(size, 1)
+        if all_sizes:
+            self._sampling(1)
+
+    def _sampling(self, rows: int) -> CompiledModel:
+        if rows not in self._samplers:
+            model = _sampling_model(rows, self._config.vocab_size)
+            self._samplers[rows] = self._compile("sampling", model)
+        return self._samplers[rows]
 
     def _step(self, rows: int, length: int) -> CompiledModel:
         key = (rows, length)

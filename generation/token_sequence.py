@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import ExecutionError
 from .config import GenerationConfig
+from .logit_bias import LogitBias
 from .sampling import RowSampling
 from .search_options import SearchOptions
 
@@ -41,6 +42,7 @@ class TokenSequence:
     options: SearchOptions
     """The choice of its tokens, with a seed of its own."""
     constraint: TokenConstraint | None = None
+    bias: LogitBias | None = None
     tokens: list[int] = field(default_factory=list)
     cached: int = 0
     generated: list[int] = field(default_factory=list)

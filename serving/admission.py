@@ -16,6 +16,13 @@ def check_request(model: LanguageModel, request: GenerationRequest, context_leng
             f"no token {wrong}: they are numbers below {vocab}", code="invalid_value",
             param=request.prompt_field,
         )  # fmt: skip
+    biased = () if request.bias is None else request.bias.by_token
+    wrong = next((each for each in biased if each >= vocab), None)
+    if wrong is not None:
+        raise ApiError(
+            f"no token {wrong}: they are numbers below {vocab}", code="invalid_value",
+            param="logit_bias",
+        )  # fmt: skip
     count = len(request.prompt)
     if count + request.max_new_tokens > context_length:
         raise ApiError(

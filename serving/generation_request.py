@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from ..generation.logit_bias import LogitBias
 from ..generation.search_options import SearchOptions
 from ..generation.stop_sequences import StopSequences
 from ..generation.token_sequence import TokenConstraint
@@ -72,6 +73,7 @@ class GenerationRequest:
     listener: Callable[[GenerationEvent], None]
     stops: StopSequences = field(default_factory=lambda: StopSequences(()))
     constraint: TokenConstraint | None = None
+    bias: LogitBias | None = None
     timeout: float = math.inf
     """Seconds until it fails, from its arrival on."""
     prompt_field: str = "prompt"

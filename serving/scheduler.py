@@ -142,7 +142,9 @@ class Scheduler:
             self._count()
 
     def _begin(self, request: GenerationRequest) -> None:
-        sequence = TokenSequence(self._model.config, request.options, request.constraint)
+        sequence = TokenSequence(
+            self._model.config, request.options, request.constraint, request.bias
+        )
         sequence.append(request.prompt)
         slot = self._slots.insert(sequence)
         self.metrics.cached_tokens.add(sequence.cached)

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..generation import LanguageModel
 from ..generation.entry_points import StepResult
 from ..generation.prefill import has_room_for_chunk, prefill_step
@@ -121,7 +123,9 @@ class SlotBatch:
         held.computed = held.computed[: sequence.first_pending]
         result = prefill_step(self.model.entry_points, sequence, self._cache, slot)
         held.computed = sequence.tokens[: sequence.cached]
-        return _chosen(result, 0) if sequence.cached == len(sequence.tokens) else None
+        if sequence.cached < len(sequence.tokens):
+            return None
+        return self._chosen(result, 0, sequence, None)
 
     def decode(self, samplings: Mapping[int, RowSampling]) -> dict[int, ChosenToken]:
         """Compute a token of the sequence in each slot of `samplings`, with the choice of the next
@@ -137,14 +141,23 @@ class SlotBatch:
         for index, (slot, sequence) in enumerate(zip(rows, sequences, strict=True)):
             sequence.cached = before[index] + 1
             if sequence.cached == len(sequence.tokens):
-                chosen[slot] = _chosen(result, index)
+                chosen[slot] = self._chosen(result, index, sequence, samplings[slot])
         return chosen
+
+    def _chosen(
+        self, result: StepResult, row: int, sequence: TokenSequence, sampling: RowSampling | None
+    ) -> ChosenToken:
+        """The choice of `result` in a row; with a bias, another one, by the logits with that."""
+        is_finite = bool(result.is_finite[row])
+        if sequence.bias is None or not is_finite:
+            return ChosenToken(int(result.tokens[row]), is_finite)
+        generated = [sequence.tokens[position] for position in sequence.generated]
+        logits = sequence.bias.add_to(result.logits[row], generated)[np.newaxis]
+        feeds = sampling_feeds([sampling or sequence.sampling()])
+        found = self.model.entry_points.sample(logits, feeds)
+        return ChosenToken(int(found.tokens[0]), bool(found.is_finite[0]))
 
     def _sequence(self, slot: int) -> TokenSequence:
         sequence = self._slots[slot].sequence
         assert sequence is not None
         return sequence
-
-
-def _chosen(result: StepResult, row: int) -> ChosenToken:
-    return ChosenToken(int(result.tokens[row]), bool(result.is_finite[row]))

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...generation.logit_bias import LogitBias
 from ...generation.search_options import SearchOptions
 from ..api_error import ApiError
 from .fields import RequestFields, brief
 from .response_format import read_response_format
-from .sampling_fields import read_sampling
+from .sampling_fields import read_bias, read_sampling
 
 MOST_CHOICES, MOST_PROMPTS, MOST_STOPS = 128, 1024, 16
 DEFAULT_COMPLETION_TOKENS = 16
@@ -17,13 +18,10 @@ DEFAULT_COMPLETION_TOKENS = 16
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "best_of": (1,),
     "echo": (False,),
-    "frequency_penalty": (0,),
     "function_call": ("none",),
     "functions": ([],),
-    "logit_bias": ({},),
     "logprobs": (False,),
     "modalities": (["text"],),
-    "presence_penalty": (0,),
     "service_tier": ("auto", "default"),
     "store": (False,),
     "suffix": ("",),
@@ -52,6 +50,7 @@ class GenerationCall:
     messages: Sequence[Message]
     choices: int
     options: SearchOptions
+    bias: LogitBias | None
     max_tokens: int | None
     min_tokens: int
     stops: Sequence[str]
@@ -111,6 +110,7 @@ def _call(
         messages=messages,
         choices=fields.whole("n", 1, MOST_CHOICES) or 1,
         options=read_sampling(fields, defaults),
+        bias=read_bias(fields),
         max_tokens=most,
         min_tokens=fields.whole("min_tokens", 0, 1 << 31) or 0,
         stops=fields.texts("stop", MOST_STOPS),

@@ -82,6 +82,19 @@ class RequestFields:
         self._require(name, value, fits and len(texts) <= most, f"a text or up to {most} texts")
         return texts or []
 
+    def numbers(self, most: int, low: float, high: float) -> dict[int, float]:
+        """All fields, up to `most`: numbers by whole numbers."""
+        names = [*self._values]
+        wrong = next((name for name in names if not name.isdecimal()), None)
+        if wrong is not None or len(names) > most:
+            place = self._prefix.rstrip(".")
+            raise ApiError(
+                f"{place} must have up to {most} numbers by tokens, not {brief(self._values)}",
+                code="invalid_value", param=place,
+            )  # fmt: skip
+        found = {int(name): self.number(name, low, high) for name in names}
+        return {token: value for token, value in found.items() if value is not None}
+
     def finish(self, neutral: Mapping[str, Collection[Any]], ignored: Collection[str]) -> None:
         """Reject the fields that were not taken.
 

@@ -73,7 +73,7 @@ class RequestBuilder:
         )
         return GenerationRequest(
             prompt, options, self._most(call, len(prompt)), self.model.tokenizer.stream(), listener,
-            stops=StopSequences(call.stops), constraint=self._constraint(call),
+            stops=StopSequences(call.stops), constraint=self._constraint(call), bias=call.bias,
             timeout=self.timeout, prompt_field="messages" if call.is_chat else "prompt",
         )  # fmt: skip
 

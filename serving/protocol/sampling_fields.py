@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import UsageError
+from ...generation.logit_bias import LogitBias
 from ...generation.search_options import SearchOptions
 from ..api_error import ApiError
 from .fields import RequestFields
 
 LEAST_TEMPERATURE = 1e-5
 """Below, the most probable token is taken, as with 0."""
+MOST_BIASES = 1024
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "top_p": (0, 1),
     "min_p": (0, 1),
@@ -42,6 +44,17 @@ def read_sampling(fields: RequestFields, defaults: SearchOptions) -> SearchOptio
     given["do_sample"] = draws and not is_greedy
     given.setdefault("random_seed", secrets.randbits(63))
     return _replaced(defaults, given)
+
+
+def read_bias(fields: RequestFields) -> LogitBias | None:
+    """What a request adds to logits; None if that is nothing."""
+    presence = fields.number("presence_penalty", -2, 2) or 0.0
+    frequency = fields.number("frequency_penalty", -2, 2) or 0.0
+    given = fields.section("logit_bias")
+    by_token = {} if given is None else given.numbers(MOST_BIASES, -100, 100)
+    if not (presence or frequency or any(by_token.values())):
+        return None
+    return LogitBias(by_token, presence, frequency)
 
 
 def _replaced(options: SearchOptions, changes: Mapping[str, Any]) -> SearchOptions:

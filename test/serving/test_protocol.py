@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphc.generation import SearchOptions
+from graphc.generation.logit_bias import LogitBias
 from graphc.generation.sampling import RowSampling, sampling_feeds
 from graphc.serving.api_error import ApiError
 from graphc.serving.generation_request import (
@@ -94,6 +95,12 @@ def test_fields_that_ask_for_nothing():
     assert chat(**NEUTRAL, seed=1) == chat(seed=1)
 
 
+def test_biases():
+    given = completion(logit_bias={"5": -100, "7": 0.5, "9": None}, frequency_penalty=1)
+    assert given.bias == LogitBias({5: -100, 7: 0.5}, 0.0, 1.0)
+    assert completion(logit_bias={"5": 0}).bias is None
+
+
 def test_response_formats():
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     given = {"type": "json_schema", "json_schema": {"name": "n", "strict": True, "schema": schema}}
@@ -122,7 +129,9 @@ WRONG = {
     "many stops": ({"stop": ["a"] * 17}, "stop", "up to 16 texts"),
     "a misspelled field": ({"temprature": 1}, "temprature", "unknown field 'temprature'"),
     "beams": ({"best_of": 3}, "best_of", "best_of: 3 is not supported"),
-    "an offset": ({"logit_bias": {"5": 1}}, "logit_bias", "is not supported"),
+    "biases of texts": ({"logit_bias": {"a": 1}}, "logit_bias", "numbers by tokens, not {"),
+    "a large bias": ({"logit_bias": {"5": 101}}, "logit_bias.5", "a number from -100 to 100"),
+    "a large penalty": ({"presence_penalty": 2.5}, "presence_penalty", "a number from -2 to 2"),
     "options of streams": ({"stream_options": {}}, "stream_options", "are for streams"),
     "no format": (
         {"response_format": {"type": "xml"}}, "response_format.type", 'json_schema, not "xml"'

@@ -7,6 +7,7 @@ from serving_models import CHUNK, CONTEXT, POISON, SLOTS, request_for, run_all
 
 from graphc.errors import ExecutionError, OutOfMemoryError
 from graphc.generation import Generator, SearchOptions, key_value_cache
+from graphc.generation.logit_bias import LogitBias
 from graphc.generation.stop_sequences import StopSequences
 from graphc.serving.api_error import ApiError
 from graphc.serving.generation_request import FinishReason
@@ -375,6 +376,27 @@ def test_a_step_that_fails_with_the_cache(model, expected, monkeypatch):
     assert str(failed.error) == "the device failed"
     assert running.tokens == expected[2, 0]
     assert answer.tokens == expected[3, 0]
+
+
+def test_biases(model, expected):
+    """Tokens are chosen by the logits with all additions; other requests are not affected."""
+    first = expected[2, 0]
+    forced = LogitBias({70: 1e4})
+    barred = LogitBias({first[0]: -1e4})
+    often = LogitBias(presence_penalty=1.0, frequency_penalty=1e3)
+    scheduler = Scheduler(model, SLOTS)
+    made = [request_for(PROMPTS[2], GREEDY, bias=each) for each in (forced, barred, often, None)]
+    scheduler.submit([request for request, _ in made])
+    run_all(scheduler)
+    found = [recorder.tokens for _, recorder in made]
+    assert found[0] == [70] * 12
+    assert found[1][0] not in (first[0], POISON)
+    assert first[0] not in found[1]
+    assert found[2][0] == first[0]
+    assert len(set(found[2])) == 12
+    assert found[3] == first
+    with pytest.raises(ApiError, match=f"no token {tiny.VOCAB}"):
+        scheduler.submit([request_for([5], bias=LogitBias({tiny.VOCAB: 1}))[0]])
 
 
 def test_steps_are_for_open_requests(model, monkeypatch):
