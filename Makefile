@@ -120,6 +120,9 @@ soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an 
 	@$(BIN)/python -m harness.soak --minutes 60 --json docs/reliability/soak.json; \
 		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
+soak-serve: $(STAMP)  ## Send a server 10,000 requests at once, and mixed ones for half an hour (FLAGS="--minutes 3")
+	@$(BIN)/python -m harness.soak_serve $(FLAGS)
+
 robustness: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_ROBUSTNESS_INPUTS=1000)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
 	@$(BIN)/python -m robustness --inputs $(GRAPHC_ROBUSTNESS_INPUTS) --json build/robustness/results.json \
