@@ -140,8 +140,9 @@ def _to_keys(mask: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray
     columns, keys = mask.shape[-1], seen.shape[-1]
     if columns == 1 or columns == keys:
         return mask, seen
-    mask = np.pad(mask, [(0, 0)] * 3 + [(0, keys - columns)])
-    return mask, seen & (np.arange(keys) < columns)
+    padded: np.ndarray = np.pad(mask, [(0, 0)] * 3 + [(0, keys - columns)])
+    is_given = np.less(np.arange(keys), columns)
+    return padded, np.logical_and(seen, is_given)
 
 
 def _visible(

@@ -90,8 +90,9 @@ def _heads(op: graph.AttentionOp) -> tuple[int, int] | None:
         return None
     group = q.shape[2] if q.rank == 5 else 1
     shared = k.shape[1]
-    is_known = isinstance(shared, int) and isinstance(group, int)
-    if not is_known or q.shape[1] != shared or (q.rank == 5 and k.shape[2] != 1):
+    if not isinstance(shared, int) or not isinstance(group, int):
+        return None
+    if q.shape[1] != shared or (q.rank == 5 and k.shape[2] != 1):
         return None
     if op.mask is not None:
         of_heads = graph.type_of(op.mask).shape[:-2][1 - q.rank + graph.type_of(op.mask).rank :]

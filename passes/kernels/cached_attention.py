@@ -195,7 +195,7 @@ class CachedAttentionEmitter(VectorEmitter):
         size = self.shape.head_size
         start = self.times(query.row, size)
         rows = [self._row(keys, place(n), size) for n in range(self.lanes)]
-        totals = [self.splat(0)] * self.lanes
+        totals: Registers = [self.splat(0)] * self.lanes
         for at in range(0, size, self.lanes):
             part = self._f32(self.memory.q, self.add(start, at))
             totals = [

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref
 from .emitter import VectorEmitter
-from .sizes import Index
 
 Size = int | Dim
 MIN_WORKGROUPS = 8
@@ -115,7 +114,7 @@ class ExtendCacheEmitter(VectorEmitter):
             lambda _, lanes: self.splat(0, lanes),
         )
 
-    def _kept(self, block: ir.Value) -> Index:
+    def _kept(self, block: ir.Value) -> ir.Value:
         """The number of old rows of the batch of a block."""
         batch = arith.divui(block, self.index(self.shape.outer))
         which = self.index(0) if self.shape.shared else batch

@@ -94,7 +94,8 @@ def group_query_attention(
         raise graph.TypeRuleError("seqlens_k or total_sequence_length is left out")
     cache_batch = None
     if isinstance(past_key, IndexedCache):
-        past_key, past_value, cache_batch = past_key.value, past_value.value, past_key.cache_batch
+        cache_batch, past_key = past_key.cache_batch, past_key.value
+        past_value = past_value.value  # pyright: ignore[reportOptionalMemberAccess]
         if qk_output:
             raise UnsupportedError("scores of some batches of a cache")
     q, k, v = _heads(query, key, value, num_heads, kv_num_heads)
@@ -106,13 +107,14 @@ def group_query_attention(
     total = _total(total_sequence_length, node)
     before = _before(seqlens_k, graph.type_of(q).shape[2], total)
     in_place = cache_batch is not None or (past_key is not None and graph.is_donated(past_key))
-    if in_place:
-        before = before if before is not None else _none_before(seqlens_k)
+    if in_place and before is None:
+        before = _none_before(seqlens_k)
     if do_rotary:
         angle_positions = _rotary_positions(position_ids, before, graph.type_of(q).shape[2], total)
         cos, sin = required(cos_cache, "cos_cache"), required(sin_cache, "sin_cache")
         q, k = (turned(x, angle_positions, cos, sin, bool(rotary_interleaved)) for x in (q, k))
-    if in_place:
+    if in_place and before is not None:
+        past_key, past_value = required(past_key, "past_key"), required(past_value, "past_value")
         k, v = (
             graph.tensor_scatter(past, new, _per_batch(before), cache_batch, axis=2, used=total)
             for past, new in ((past_key, k), (past_value, v))
