@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LogitBias:
-    """What is added to logits before a token is chosen, by OpenAI's API.
+    """Additions to logits before a token is chosen, by OpenAI's API.
 
     `by_token` has additions by tokens. From the logits of tokens that were generated before, not
     those of the prompt, `presence_penalty` is subtracted once, and `frequency_penalty` for each

@@ -183,7 +183,7 @@ FLOORS = {
     ),
     "benchmarks": (
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
-        *("distributed", "placement", "quantization"),
+        *("distributed", "placement", "quantization", "generation", "serving"),
     ),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),

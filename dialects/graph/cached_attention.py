@@ -137,12 +137,12 @@ def _require_mask(mask: TensorType, q: TensorType, k: TensorType) -> None:
 
 def _to_keys(mask: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """`mask` with a column for each key, and what is `seen` of the keys that it is for."""
-    columns, keys = mask.shape[-1], seen.shape[-1]
+    columns, keys = int(mask.shape[-1]), int(seen.shape[-1])
     if columns == 1 or columns == keys:
         return mask, seen
     padded: np.ndarray = np.pad(mask, [(0, 0)] * 3 + [(0, keys - columns)])
-    is_given = np.less(np.arange(keys), columns)
-    return padded, np.logical_and(seen, is_given)
+    given: np.ndarray = np.arange(keys) < columns
+    return padded, np.logical_and(seen, given)
 
 
 def _visible(

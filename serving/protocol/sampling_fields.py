@@ -47,7 +47,7 @@ def read_sampling(fields: RequestFields, defaults: SearchOptions) -> SearchOptio
 
 
 def read_bias(fields: RequestFields) -> LogitBias | None:
-    """What a request adds to logits; None if that is nothing."""
+    """Additions of a request to logits; None if there are none."""
     presence = fields.number("presence_penalty", -2, 2) or 0.0
     frequency = fields.number("frequency_penalty", -2, 2) or 0.0
     given = fields.section("logit_bias")

@@ -72,7 +72,7 @@ class SoakClient:
         self.results["left"] += 1
 
     async def break_rules(self) -> None:
-        """What is not valid, and its error."""
+        """An invalid body, and its error."""
         bodies = (b"{", b"[]", b'{"prompt": []}', b'{"prompt": "a", "max_tokens": -1}', b"\xff")
         answer = await self.send(self.random.choice(bodies))
         assert answer[9:12] == b"400", answer
