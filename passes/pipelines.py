@@ -59,7 +59,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         *_MERGED,
         "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
-        "cpu-integer-contractions{{unit={int8_unit}}}",  # of quantized tensors
+        "cpu-integer-contractions{{unit={int8_unit} exact={exact_sums}}}",  # of quantized tensors
         "cpu-select-nbits-kernels{{{cpu} bf16x3={bf16x3} exact={exact}}}",  # others
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
@@ -209,9 +209,9 @@ def graph_pipeline(
     KeyError when there is none of that name, or no such precision.
     """
     allowed = PRECISIONS[precision]
-    int8_unit = "none" if precision == "strict" else int8_unit
     filled_in = {
         "int8_unit": int8_unit,
+        "exact_sums": str(precision == "strict").lower(),
         "byte_unit": _BYTE_UNITS.get(cpu.vector_bits, "none"),
         "keep_quantized": str(int8_unit != "none").lower(),
         "keep_blocks": str(name == "cpu" and cpu.has_vectors).lower(),

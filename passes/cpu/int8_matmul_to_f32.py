@@ -15,9 +15,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-
-EXACT = 1 << 24
-"""Magnitude up to which f32 holds every integer."""
+from .exact_sums import EXACT
 
 _F32 = np.dtype(np.float32)
 

@@ -14,6 +14,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
+from .exact_sums import odd_factors, reason_against_exact
 from .quantized_operands import (
     QuantizedWeights,
     as_unsigned,
@@ -48,16 +49,21 @@ class CpuIntegerContractions(Pass):
     For constant weights with one scale, or one for each output feature, and an input with one
     scale. Integers are summed exactly; the f32 sums of the model are rounded. Weights that exceed 8
     bits less their zero point are moved, and sums over rows or windows of the input added.
+
+    If `exact`, only where f32 does not round sums either: of scales that are powers of two, or
+    small multiples of such. What the model itself contracts as integers is always exact.
     """
 
     name = "cpu-integer-contractions"
     anchor = FUNCTION
     unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"
     """The unit that multiplies 8-bit integers; without one, f32 is faster."""
+    exact: bool = False
+    """True if results must be those of f32, op by op, to the bit."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.unit != "none":
-            apply_rewrites(op, REWRITES, state)
+            apply_rewrites(op, rewrites(self.exact), state)
 
 
 def rescaled(
@@ -99,6 +105,9 @@ class IntegerMatmul(Rewrite):
     name = "integer-matmul"
     root = graph.MatmulOp
 
+    def __init__(self, exact: bool):
+        self.exact = exact
+
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
         if not is_dequantized(op.a) or not is_dequantized(op.b):
             return None
@@ -114,7 +123,8 @@ class IntegerMatmul(Rewrite):
             return reason_against_operands(op.a, op.b)
         if weights.integers.ndim != 2:
             return "the weights are several matrices"
-        return weights.reason_against(1, weights.integers.shape[0])
+        reason = weights.reason_against(1, weights.integers.shape[0])
+        return reason or (reason_against_exact(x, weights, 1) if self.exact else None)
 
     def rewrite(
         self, op: graph.MatmulOp, x: graph.DequantizeOp, weights: QuantizedWeights
@@ -139,6 +149,9 @@ class IntegerConv(Rewrite):
     name = "integer-conv"
     root = graph.ConvOp
 
+    def __init__(self, exact: bool):
+        self.exact = exact
+
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         if not is_dequantized(op.x) or not is_dequantized(op.w):
             return None
@@ -157,9 +170,10 @@ class IntegerConv(Rewrite):
         shape = weights.integers.shape
         if shape[1] == 1 < op.attrs["groups"] and weights.offsets(axis=0).any():
             return "depthwise, sums over windows take as long as the convolution"
-        return reason_against_conv(op, weights.integers) or weights.reason_against(
+        reason = reason_against_conv(op, weights.integers) or weights.reason_against(
             0, math.prod(shape[1:])
         )
+        return reason or (reason_against_exact(x, weights, 0) if self.exact else None)
 
     def rewrite(
         self, op: graph.ConvOp, x: graph.DequantizeOp, weights: QuantizedWeights
@@ -246,6 +260,9 @@ class QuantizeByReciprocal(Rewrite):
     name = "quantize-by-reciprocal"
     root = graph.QuantizeOp
 
+    def __init__(self, exact: bool):
+        self.exact = exact
+
     def pattern(self, op: graph.QuantizeOp) -> dict[str, Any] | None:
         scale = constant_array(op.scale)
         if scale is None or scale.dtype != np.float32 or (scale == 1).all():
@@ -258,8 +275,10 @@ class QuantizeByReciprocal(Rewrite):
         with np.errstate(all="ignore"):
             inverse = 1 / scale
         tiny = np.finfo(np.float32).tiny
-        is_normal = np.isfinite(inverse).all() and (np.abs(inverse) >= tiny).all()
-        return None if is_normal else "a reciprocal is not a normal number"
+        if not np.isfinite(inverse).all() or not (np.abs(inverse) >= tiny).all():
+            return "a reciprocal is not a normal number"
+        is_rounded = self.exact and (odd_factors(scale) != 1).any()
+        return "its reciprocal is rounded" if is_rounded else None
 
     def rewrite(self, op: graph.QuantizeOp, scale: np.ndarray) -> ir.Value:
         inverse = graph.constant(value=1 / scale)
@@ -282,10 +301,12 @@ def follows_contraction(value: ir.Value) -> bool:
     return False
 
 
-REWRITES = (
-    IntegerMatmul(),
-    IntegerConv(),
-    UnsignedMatmul(),
-    UnsignedConv(),
-    QuantizeByReciprocal(),
-)
+def rewrites(exact: bool) -> list[Rewrite]:
+    """The rewrites of the pass; see `CpuIntegerContractions.exact`."""
+    return [
+        IntegerMatmul(exact),
+        IntegerConv(exact),
+        UnsignedMatmul(),
+        UnsignedConv(),
+        QuantizeByReciprocal(exact),
+    ]

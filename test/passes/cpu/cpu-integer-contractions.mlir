@@ -1,5 +1,6 @@
 // RUN: gc-opt %s --cpu-integer-contractions="unit=avx512vnni" --split-input-file | filecheck %s
 // RUN: gc-opt %s --cpu-integer-contractions="unit=none" --split-input-file | filecheck %s --check-prefix=NONE
+// RUN: gc-opt %s --cpu-integer-contractions="unit=avx2 exact=true" --split-input-file | filecheck %s --check-prefix=EXACT
 
 // One scale for each feature; the zero point of the input is subtracted from each column.
 
@@ -122,4 +123,37 @@ func.func @moved_weights(%x: tensor<8x4xui8>) -> tensor<8x1xf32> {
   %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<4x1xui8>, tensor<f32>, tensor<ui8>) -> tensor<4x1xf32>
   %y = "graph.matmul"(%a, %w) : (tensor<8x4xf32>, tensor<4x1xf32>) -> tensor<8x1xf32>
   return %y : tensor<8x1xf32>
+}
+
+// -----
+
+// Sums of products of 0.75 and 0.25 are exact while 3 times their integers are at most 2^24; those
+// of 0.1, as above, are not.
+
+// EXACT-LABEL: @matmul
+// EXACT: "graph.matmul"{{.*}}tensor<64x32xf32>
+// EXACT-LABEL: @conv
+// EXACT: "graph.conv"{{.*}}tensor<1x16x9x9xf32>
+// EXACT-LABEL: @exact
+// CHECK-LABEL: @exact
+// EXACT: "graph.matmul"{{.*}}tensor<172x1xi8>
+// EXACT: "graph.constant"() {value = dense<8.000000e+00> : tensor<f32>}
+// EXACT: "graph.quantize"
+// EXACT: "graph.matmul"{{.*}}tensor<173x1xf32>
+func.func @exact(%x: tensor<1x172xui8>, %y: tensor<1x173xui8>) -> (tensor<1x1xui8>, tensor<1x1xf32>) {
+  %s = "graph.constant"() {value = dense<0.75> : tensor<f32>} : () -> tensor<f32>
+  %t = "graph.constant"() {value = dense<0.25> : tensor<f32>} : () -> tensor<f32>
+  %u = "graph.constant"() {value = dense<0.125> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<0> : tensor<ui8>} : () -> tensor<ui8>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %p = "graph.constant"() {value = dense<-127> : tensor<172x1xi8>} : () -> tensor<172x1xi8>
+  %q = "graph.constant"() {value = dense<-127> : tensor<173x1xi8>} : () -> tensor<173x1xi8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<1x172xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x172xf32>
+  %v = "graph.dequantize"(%p, %t, %n) {to = f32} : (tensor<172x1xi8>, tensor<f32>, tensor<i8>) -> tensor<172x1xf32>
+  %c = "graph.matmul"(%a, %v) : (tensor<1x172xf32>, tensor<172x1xf32>) -> tensor<1x1xf32>
+  %d = "graph.quantize"(%c, %u, %z) : (tensor<1x1xf32>, tensor<f32>, tensor<ui8>) -> tensor<1x1xui8>
+  %b = "graph.dequantize"(%y, %s, %z) {to = f32} : (tensor<1x173xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x173xf32>
+  %w = "graph.dequantize"(%q, %t, %n) {to = f32} : (tensor<173x1xi8>, tensor<f32>, tensor<i8>) -> tensor<173x1xf32>
+  %e = "graph.matmul"(%b, %w) : (tensor<1x173xf32>, tensor<173x1xf32>) -> tensor<1x1xf32>
+  return %d, %e : tensor<1x1xui8>, tensor<1x1xf32>
 }

@@ -182,26 +182,33 @@ def test_channels_that_the_weights_know(groups):
 class _Quantized(NodeList):
     """A model whose nodes are quantized as ONNX Runtime's quantizer does it."""
 
-    def __init__(self, activations: type, seed: int):
+    def __init__(self, activations: type, seed: int, powers: bool = False):
+        """All scales are `powers` of two, if that is set."""
         super().__init__()
         self.random, self.activations = np.random.default_rng(seed), activations
+        self.powers = powers
+
+    def scales(self, values) -> str:
+        """A constant of scales."""
+        rounded = 2.0 ** np.round(np.log2(values)) if self.powers else values
+        return self.constant(np.float32(rounded))
 
     def quantize(self, x: str, scale: float, zero: int, back: bool = True) -> str:
-        parameters = [self.constant(np.float32(scale)), self.constant(self.activations(zero))]
+        parameters = [self.scales(scale), self.constant(self.activations(zero))]
         y = self.node("QuantizeLinear", [x, *parameters])
         return self.node("DequantizeLinear", [y, *parameters]) if back else y
 
     def weights(self, shape, axis: int) -> str:
         """Constants with a scale for each feature."""
-        scales = self.random.uniform(0.002, 0.01, shape[axis]).astype(np.float32)
+        scales = self.scales(self.random.uniform(0.002, 0.01, shape[axis]))
         integers = self.random.integers(-127, 127, shape, np.int8, endpoint=True)
-        names = [self.constant(integers), self.constant(scales)]
+        names = [self.constant(integers), scales]
         names.append(self.constant(np.zeros(shape[axis], np.int8)))
         return self.node("DequantizeLinear", names, axis=axis)
 
     def bias(self, size: int) -> str:
         integers = self.random.integers(-20_000, 20_000, size, np.int32)
-        scale = self.constant(np.full(size, 1e-5, np.float32))
+        scale = self.scales(np.full(size, 1e-5))
         zero = self.constant(np.zeros(size, np.int32))
         return self.node("DequantizeLinear", [self.constant(integers), scale, zero], axis=0)
 
@@ -211,9 +218,9 @@ class _Quantized(NodeList):
         return self.node("Conv", [x, w, self.bias(features)], **attrs)
 
 
-def _residual_net(activations) -> _Quantized:
+def _residual_net(activations, powers: bool = False) -> _Quantized:
     zero = 120 if activations == np.uint8 else -5
-    net = _Quantized(activations, seed=3)
+    net = _Quantized(activations, seed=3, powers=powers)
     x = net.quantize("x", 0.02, zero)
     a = net.quantize(net.conv(x, 16, 32, 3, pads=[1] * 4), 0.5, zero)
     b = net.quantize(net.node("Relu", [net.conv(a, 32, 32, 3, pads=[1] * 4)]), 4.0, zero)
@@ -252,6 +259,39 @@ def test_quantized_net(unit, activations, images):
         steps = np.abs(ours.astype(int) - theirs.astype(int))
         assert steps.max() <= 1
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
+
+
+@pytest.mark.parametrize("activations", [np.uint8, np.int8])
+def test_exact_sums(unit, activations):
+    """f32 does not round sums of numbers whose scales are powers of two, so that integers give the
+    same bytes."""
+    net = _residual_net(activations, powers=True)
+    model = build_model(
+        net.nodes, {"x": (np.float32, (2, 16, 10, 12))}, [net.nodes[-1].output[0]], net.constants
+    )
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(activations))
+    model.graph.output[0].type.tensor_type.elem_type = element
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit, exact=True), threads=2)
+    assert compiled.report.rewrites["integer-conv"].count == 4
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    x = np.random.default_rng(1).standard_normal((2, 16, 10, 12), np.float32)
+    (ours,), (theirs,) = compiled.run(None, {"x": x}), session.run(None, {"x": x})
+    np.testing.assert_array_equal(ours, theirs)
+    assert len(np.unique(theirs)) > 20
+
+
+def test_strict_multiplies_integers_of_the_model():
+    """Sums of MatMulInteger are exact, in integers as in f32."""
+    random = np.random.default_rng(2)
+    x, w = _bytes(random, np.uint8, (5, 70)), _bytes(random, np.int8, (70, 40))
+    node = helper.make_node("MatMulInteger", ["x", "w"], ["y"])
+    model = build_model([node], {"x": (np.uint8, x.shape)}, ["y"], {"w": w})
+    compiled = graphc.compile(model, precision="strict", threads=1)
+    packed = compiled.report.rewrites["pack-int8-matmul"].count
+    assert packed == (cpu_features.int8_unit("host") != "none")
+    np.testing.assert_array_equal(compiled.run(None, {"x": x})[0], x.astype(int) @ w.astype(int))
 
 
 @pytest.mark.parametrize("activations", [np.uint8, np.int8])

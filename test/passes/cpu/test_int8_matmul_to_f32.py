@@ -6,7 +6,8 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import graphc
-from graphc.passes.cpu.int8_matmul_to_f32 import EXACT, exact_terms
+from graphc.passes.cpu.exact_sums import EXACT
+from graphc.passes.cpu.int8_matmul_to_f32 import exact_terms
 
 
 @pytest.mark.parametrize("a", [np.int8, np.uint8])
