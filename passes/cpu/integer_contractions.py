@@ -30,6 +30,10 @@ from .quantized_operands import (
 MAX_OPS_BEHIND = 32
 """Values that are looked at for the contraction that a quantized value is computed from."""
 
+FEWEST_CHANNELS = {"avx2": graph.INT8_GROUP}
+"""Channels of an image from which on the units convolve it faster than f32, if not two: fewer are
+padded to a group of four. AVX2 gains nothing by three of four products."""
+
 _F32, _I32 = np.dtype(np.float32), np.dtype(np.int32)
 
 
@@ -63,7 +67,7 @@ class CpuIntegerContractions(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.unit != "none":
-            apply_rewrites(op, rewrites(self.exact), state)
+            apply_rewrites(op, rewrites(self.unit, self.exact), state)
 
 
 def rescaled(
@@ -149,8 +153,8 @@ class IntegerConv(Rewrite):
     name = "integer-conv"
     root = graph.ConvOp
 
-    def __init__(self, exact: bool):
-        self.exact = exact
+    def __init__(self, fewest: int, exact: bool):
+        self.fewest, self.exact = fewest, exact
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         if not is_dequantized(op.x) or not is_dequantized(op.w):
@@ -170,7 +174,7 @@ class IntegerConv(Rewrite):
         shape = weights.integers.shape
         if shape[1] == 1 < op.attrs["groups"] and weights.offsets(axis=0).any():
             return "depthwise, sums over windows take as long as the convolution"
-        reason = reason_against_conv(op, weights.integers) or weights.reason_against(
+        reason = reason_against_conv(op, weights.integers, self.fewest) or weights.reason_against(
             0, math.prod(shape[1:])
         )
         return reason or (reason_against_exact(x, weights, 0) if self.exact else None)
@@ -227,6 +231,9 @@ class UnsignedConv(Rewrite):
     name = "unsigned-conv"
     root = graph.ConvOp
 
+    def __init__(self, fewest: int):
+        self.fewest = fewest
+
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         weights = constant_array(op.w)
         if weights is None or weights.dtype != np.int8 or op.attrs["layout"] != "channels_first":
@@ -235,7 +242,7 @@ class UnsignedConv(Rewrite):
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
         terms = math.prod(weights.shape[1:])
-        return reason_against_conv(op, weights) or reason_against_sums(terms)
+        return reason_against_conv(op, weights, self.fewest) or reason_against_sums(terms)
 
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
         padded = producer(op.x, graph.PadOp)
@@ -247,6 +254,43 @@ class UnsignedConv(Rewrite):
         sums = 128 * weights.sum(tuple(range(1, weights.ndim)), dtype=np.int32)
         sums = sums.reshape(-1, *[1] * (weights.ndim - 2))
         return graph.sub(graph.conv(x, op.w, **attrs), graph.constant(value=sums))
+
+
+class PadChannels(Rewrite):
+    """``conv(x, w)  -->  conv(pad(x), pad(w))`` for an `x` of u8 with fewer channels than a group,
+    as images have. Exact: the weights of the other channels are zero."""
+
+    name = "pad-channels"
+    root = graph.ConvOp
+
+    def __init__(self, fewest: int):
+        self.fewest = fewest
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        weights = constant_array(op.w)
+        if weights is None or weights.dtype != np.int8 or op.attrs["layout"] != "channels_first":
+            return None
+        few = op.attrs["groups"] == 1 and self.fewest <= weights.shape[1] < graph.INT8_GROUP
+        return {"weights": weights} if few and graph.type_of(op.x).dtype == np.uint8 else None
+
+    def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
+        return reason_against_conv(op, weights, self.fewest)
+
+    def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
+        high = [0] * weights.ndim
+        high[1] = graph.INT8_GROUP - weights.shape[1]
+        kernel = np.pad(weights, [(0, size) for size in high])
+
+        def filled(x: ir.Value) -> ir.Value:
+            nothing = graph.constant(value=np.array(0, np.uint8))
+            return graph.pad(x, nothing, low=[0] * len(high), high=high)
+
+        padded = producer(op.x, graph.PadOp)  # stays the last one, which kernels read as a border
+        if padded is None:
+            x = filled(op.x)
+        else:
+            x = graph.pad(filled(padded.x), padded.value, **padded.attrs)
+        return graph.conv(x, graph.constant(value=kernel), **op.attrs)
 
 
 class QuantizeByReciprocal(Rewrite):
@@ -301,12 +345,14 @@ def follows_contraction(value: ir.Value) -> bool:
     return False
 
 
-def rewrites(exact: bool) -> list[Rewrite]:
-    """The rewrites of the pass; see `CpuIntegerContractions.exact`."""
+def rewrites(unit: str, exact: bool) -> list[Rewrite]:
+    """The rewrites of the pass; see its options."""
+    fewest = FEWEST_CHANNELS.get(unit, 2)
     return [
         IntegerMatmul(exact),
-        IntegerConv(exact),
+        IntegerConv(fewest, exact),
         UnsignedMatmul(),
-        UnsignedConv(),
+        UnsignedConv(fewest),
+        PadChannels(fewest),
         QuantizeByReciprocal(exact),
     ]

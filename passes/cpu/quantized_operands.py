@@ -77,19 +77,22 @@ class QuantizedWeights:
         return reason_against_sums(terms, MAX_K // 2 if offsets.any() else MAX_K)
 
 
-def reason_against_conv(op: graph.ConvOp, weights: np.ndarray) -> str | None:
-    """The reason why the kernels do not convolve with `weights`, channels first, or None."""
+def reason_against_conv(
+    op: graph.ConvOp, weights: np.ndarray, fewest: int = graph.INT8_GROUP
+) -> str | None:
+    """The reason why the kernels do not convolve with `weights`, channels first, or None; for
+    `fewest` see `reason_against_group`."""
     if weights.ndim > MAX_CONV_RANK:
         return "it has more than two spatial axes"
     if op.attrs["groups"] > 1 and weights.shape[1] == 1:
         return reason_against_channels(weights.shape[0], op.attrs["groups"])
-    return reason_against_group(weights.shape[1], op.attrs["groups"])
+    return reason_against_group(weights.shape[1], op.attrs["groups"], fewest)
 
 
-def reason_against_group(channels: int, groups: int) -> str | None:
+def reason_against_group(channels: int, groups: int, fewest: int = graph.INT8_GROUP) -> str | None:
     """The reason why the kernels do not read `channels` of each of `groups` groups, or None: they
-    read them four at a time, and the last ones of the only group."""
-    if channels < graph.INT8_GROUP or (groups > 1 and channels % graph.INT8_GROUP):
+    read them four at a time, and the last ones of the only group, which has at least `fewest`."""
+    if channels < fewest or (groups > 1 and channels % graph.INT8_GROUP):
         return f"channels do not fill groups of {graph.INT8_GROUP}"
     return None
 

@@ -157,3 +157,23 @@ func.func @exact(%x: tensor<1x172xui8>, %y: tensor<1x173xui8>) -> (tensor<1x1xui
   %e = "graph.matmul"(%b, %w) : (tensor<1x173xf32>, tensor<173x1xf32>) -> tensor<1x1xf32>
   return %d, %e : tensor<1x1xui8>, tensor<1x1xf32>
 }
+
+// -----
+
+// Three channels of an image become four, within its padding; with AVX2, f32 is as fast.
+
+// CHECK-LABEL: @few_channels
+// CHECK: %[[W:.*]] = "graph.constant"() {{.*}}tensor<16x4x3x3xi8>
+// CHECK: "graph.conv"(%{{.*}}, %{{.*}}) {{.*}}(tensor<1x4x11x11xui8>, tensor<16x4x3x3xi8>)
+// EXACT-LABEL: @few_channels
+// EXACT: "graph.conv"{{.*}}(tensor<1x3x9x9xf32>
+func.func @few_channels(%x: tensor<1x3x9x9xui8>) -> tensor<1x16x9x9xf32> {
+  %s = "graph.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<16x3x3x3xi8>} : () -> tensor<16x3x3x3xi8>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<1x3x9x9xui8>, tensor<f32>, tensor<ui8>) -> tensor<1x3x9x9xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<16x3x3x3xi8>, tensor<f32>, tensor<i8>) -> tensor<16x3x3x3xf32>
+  %y = "graph.conv"(%a, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_first", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x3x9x9xf32>, tensor<16x3x3x3xf32>) -> tensor<1x16x9x9xf32>
+  return %y : tensor<1x16x9x9xf32>
+}

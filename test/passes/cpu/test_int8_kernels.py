@@ -117,6 +117,28 @@ def test_conv_integer(unit, known):
 
 
 @pytest.mark.parametrize("known", [True, False])
+def test_few_channels(unit, known):
+    """Images of two and three channels are padded to a group of four, where that is faster."""
+    random, nodes, inputs, weights, feeds = np.random.default_rng(4), [], {}, {}, {}
+    for i, (channels, *kernel) in enumerate([(3, 7, 7), (2, 3, 1), (3, 5)]):
+        sizes = (30, 41)[: len(kernel)]
+        feeds[f"x{i}"] = _bytes(random, np.uint8, (2, channels, *sizes))
+        inputs[f"x{i}"] = (np.uint8, (2, channels, *sizes) if known else ("n", channels, *sizes))
+        weights |= {f"w{i}": _bytes(random, np.int8, (32, channels, *kernel)), "z": np.uint8(9)}
+        attributes = {"pads": [1] * 2 * len(kernel), "strides": [2] * len(kernel)}
+        nodes.append(
+            helper.make_node("ConvInteger", [f"x{i}", f"w{i}", "z"], [f"y{i}"], **attributes)
+        )
+    model = build_model(nodes, inputs, [f"y{i}" for i in range(len(nodes))], weights)
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
+    packed = compiled.report.rewrites["pack-int8-conv"].count
+    assert packed == (0 if unit == "avx2" else len(nodes))
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("known", [True, False])
 def test_weights_with_zero_points(unit, known):
     """Unsigned weights: their zero point takes off sums over windows, or rows, of the input."""
     random = np.random.default_rng(3)
