@@ -2,8 +2,7 @@
 
 A workgroup multiplies all rows by some panels of columns. It splits rows into a high and a low bf16
 term, a block of rows at a time, and a panel of weights likewise, both to scratch memory: the more
-rows there are, the less widening the weights costs. Fewer rows than a tile has, if their number is
-dynamic, are multiplied by the kernel for vectors.
+rows there are, the less widening the weights costs.
 """
 
 from dataclasses import dataclass, field
@@ -12,9 +11,7 @@ from ...dialects import graph
 from ...mlir import arith, ir, vector
 from . import amx
 from .amx_matmul import ROWS, WIDTH, AmxMatmulEmitter, AmxMatmulShape
-from .emitter import VectorEmitter
 from .epilogue import Epilogue
-from .nbits_matmul import NbitsMatmulEmitter, NbitsMatmulShape
 from .nbits_weights import NbitsReader, Scaling
 
 _L2_ROWS_SHARE = 1
@@ -185,52 +182,3 @@ class NbitsAmxEmitter(AmxMatmulEmitter):
                 for term, (even, odd) in enumerate(terms):
                     position = self.add(at, term * self.shape.k * WIDTH)
                     self.store(vector.interleave(even, odd), self.scratch, position)
-
-
-@dataclass(frozen=True)
-class NbitsEitherShape:
-    """A matmul of dynamic rows: on vectors if they do not fill a tile, otherwise on tiles."""
-
-    on_vectors: NbitsMatmulShape
-    on_tiles: NbitsAmxShape
-
-    flops = None
-
-    def count_workgroups(self, rows: ir.Value) -> ir.Value:
-        """The number of workgroups for `rows` dynamic rows."""
-        few = _is_few(rows)
-        return arith.select(
-            few, self.on_vectors.count_workgroups(rows),
-            arith.constant(ir.IndexType.get(), self.on_tiles.workgroups),
-        )  # fmt: skip
-
-
-class NbitsEitherEmitter(VectorEmitter):
-    """Emits both kernels."""
-
-    def __init__(
-        self,
-        shape: NbitsEitherShape,
-        x: ir.Value,
-        weights: ir.Value,
-        output: ir.Value,
-        scratch: ir.Value,
-        epilogue: Epilogue,
-    ):
-        super().__init__(shape.on_vectors.lanes)
-        self.on_tiles = NbitsAmxEmitter(shape.on_tiles, x, weights, output, scratch, epilogue)
-        self.on_vectors = NbitsMatmulEmitter(shape.on_vectors, x, weights, output, epilogue)
-
-    def workgroup(self, workgroup_id: ir.Value, rows: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`."""
-        self.choose(
-            _is_few(rows),
-            lambda: self.on_vectors.workgroup(workgroup_id, rows),
-            lambda: self.on_tiles.workgroup(workgroup_id, rows),
-        )
-
-
-def _is_few(rows: ir.Value) -> ir.Value:
-    """Return whether `rows` rows do not fill a tile."""
-    least = arith.constant(ir.IndexType.get(), amx.ROWS)
-    return arith.cmpi(arith.CmpIPredicate.ult, rows, least)

@@ -245,10 +245,7 @@ class MatmulEmitter(VectorEmitter):
     def _rows(self, k_block: "_KBlock", panel: ir.Value, lines: "_Lines", columns: int) -> None:
         """Multiply a block of rows by one K block of one panel."""
         shape = self.shape
-        weights = self.add(
-            self.times(panel, shape.k * shape.line),
-            self.times(k_block.start, shape.line),
-        )
+        weights = self.weights_of(panel, k_block.start, k_block.length)
         feature, parts = self.times(panel, shape.nr), self.parts(columns)
         for tiles in lines.tiles:
 
@@ -259,7 +256,7 @@ class MatmulEmitter(VectorEmitter):
                 positions = self._positions(result, tiles.size, feature, parts)
                 rows = self.left(row, k_block.start, tiles.size)
                 accumulators = self._start(positions, self.zeros(tiles.size, parts), k_block)
-                ahead = self._ahead(line, weights)
+                ahead = self.ahead(line, weights)
                 accumulators = self.multiply(
                     rows, self.weights, weights, k_block.length, accumulators, ahead
                 )
@@ -267,15 +264,21 @@ class MatmulEmitter(VectorEmitter):
 
             self.repeat(0, tiles.count, tile)
 
+    def weights_of(self, panel: ir.Value, start: ir.Value, length: ir.Value) -> ir.Value:
+        """The first weight of a K block of a panel: `length` lines, from line `start` on."""
+        del length
+        shape = self.shape
+        return self.add(self.times(panel, shape.k * shape.line), self.times(start, shape.line))
+
     def left(self, row: ir.Value, start: ir.Value, count: int) -> LhsBlock:
         """`count` rows, from `row` on, of a K block that begins at line `start` of a panel."""
         shape = self.shape
         at = self.add(self.times(row, shape.k), start)
         return LhsBlock(self.x, at, count, shape.k, shape.line)
 
-    def _ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch:
-        """The part of the next weights to prefetch while the tile at row `line` of a block is
-        multiplied."""
+    def ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch | None:
+        """The part of the next weights to prefetch, if any, while the tile at row `line` of a block
+        is multiplied."""
         shape = self.shape
         if shape.rows is None:
             tiles, lines = FEW_TILES, FEW_TILES * shape.mr

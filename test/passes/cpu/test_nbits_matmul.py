@@ -148,6 +148,22 @@ def test_named_rows():
             assert abs(result - truth).max() <= 2e-6 * abs(truth).max()
 
 
+@pytest.mark.parametrize("target", ["cpu:x86-64-v3", "cpu"])
+@pytest.mark.parametrize("dims", [None, "n"])
+def test_many_rows(target, dims):
+    """Weights are widened once for many rows, a block of K at a time."""
+    writer = Writer()
+    writer.add(Case(37, 288, 130, zeros="integers"), dims)
+    writer.add(Case(37, 1024, 40, bits=8, block=256, scales=np.float32), dims)
+    with writer.check(target=target) as compiled:
+        if dims is not None:
+            feeds = {name: x[:3] for name, x in writer.feeds.items()}
+            for result, truth in zip(
+                compiled.run(None, feeds), writer.truths.values(), strict=True
+            ):
+                assert abs(result - truth[:3]).max() <= 2e-6 * abs(truth).max()
+
+
 @pytest.mark.skipif(not cpu_features.request_tiles(), reason="the CPU has no AMX")
 @pytest.mark.parametrize("dims", [None, "n"])
 def test_on_tiles(dims):
