@@ -6,7 +6,7 @@ import numpy as np
 
 from ....dialects import graph
 from ....mlir import ir
-from ...infra.query import constant_array, constant_scalar, producer
+from ...infra.query import constant_array, constant_scalar, has_one_use, producer
 from ...infra.rewrite import rewrite
 
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
@@ -62,10 +62,11 @@ def pool_quantized(op: graph.MaxPoolOp) -> Any:
     return graph.dequantize(pooled, inner.scale, inner.zero_point, **inner.attrs)
 
 
-@rewrite(graph.ReshapeOp, graph.SliceOp, graph.GatherOp)
+@rewrite(graph.ReshapeOp, graph.SliceOp, graph.GatherOp, graph.ExpandOp)
 def move_quantized(op: Any) -> Any:
     """``reshape(dequantize(x, s, z))  -->  dequantize(reshape(x), s, z)`` for one scale, and
-    likewise for `slice` and `gather`: fewer bytes move. Exact, for indices within bounds."""
+    likewise for `slice`, `gather` and `expand`: fewer bytes move. Exact, for indices within
+    bounds."""
     inner = _dequantized_alike(op.x)
     if inner is None:
         return None
@@ -87,7 +88,30 @@ def pad_quantized(op: graph.PadOp) -> Any:
     return graph.dequantize(padded, inner.scale, inner.zero_point, **inner.attrs)
 
 
-REWRITES = (requantize_alike, requantize_moved, pool_quantized, move_quantized, pad_quantized)
+@rewrite(graph.QuantizeOp)
+def quantize_parts(op: graph.QuantizeOp) -> Any:
+    """``quantize(concat(x, y), s, z)  -->  concat(quantize(x, s, z), quantize(y, s, z))`` for 8
+    bits and one scale, if a part is dequantized: fewer bytes move, and quantizations join what
+    computes the parts. Exact."""
+    joined = producer(op.x, graph.ConcatOp)
+    if joined is None or not has_one_use(op.x) or graph.type_of(op.result).dtype not in _BYTES:
+        return None
+    if graph.type_of(op.scale).shape or graph.type_of(op.zero_point).shape:
+        return None
+    if not any(_dequantized_alike(x) for x in joined.xs):
+        return None
+    parts = [graph.quantize(x, op.scale, op.zero_point) for x in joined.xs]
+    return graph.concat(parts, **joined.attrs)
+
+
+REWRITES = (
+    requantize_alike,
+    requantize_moved,
+    pool_quantized,
+    move_quantized,
+    pad_quantized,
+    quantize_parts,
+)
 
 
 def _dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:

@@ -57,6 +57,22 @@ EXAMPLES = [
         ("3x5xui8",),
     ),
     Example(
+        "move-quantized",
+        lambda x: graph.expand(_dequantized(x), shape=[3, 2, 5]),
+        ["expand", "dequantize"],
+        ("2x5xui8",),
+    ),
+    Example(
+        "quantize-parts",
+        lambda x, y, z: graph.quantize(
+            graph.concat([_dequantized(x), y, _dequantized(z, 0.5)], axis=1),
+            c(0.25),
+            c(3, np.uint8),
+        ),
+        ["dequantize", "quantize", "quantize", "concat"],
+        ("2x5xui8", "2x3xf32", "2x1xui8"),
+    ),
+    Example(
         "pad-quantized",
         lambda x: graph.pad(_dequantized(x), c(0.0), low=[0, 1], high=[2, 0]),
         ["pad", "dequantize"],
