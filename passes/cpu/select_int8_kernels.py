@@ -22,6 +22,9 @@ from .direct_convolution import MIN_PIXELS, is_depthwise, join_small_groups
 from .pixel_tiles import PixelTile, PixelTiles
 from .quantized_operands import reason_against_group
 
+MIN_COLUMNS = 4
+"""Columns of a matmul, or features of a convolution, that fill enough of a vector of 16."""
+
 
 @register
 @dataclass(frozen=True)
@@ -70,16 +73,20 @@ class _Pack(Rewrite):
         fills = weights.shape[0] % graph.INT8_GROUP == 0
         if not fills and not isinstance(graph.type_of(x).shape[-1], int):
             return f"K, which only the weights tell, is no multiple of {graph.INT8_GROUP}"
-        if choose_tile(None, weights.shape[1], self.cpu) is None:
-            return "no panel fits the columns"
+        masks_bytes = self.cpu.vector_bits == 512
+        if weights.shape[1] < (MIN_COLUMNS if masks_bytes else self.cpu.lanes):
+            return "its columns fill too little of a vector"
         return None
 
     def _build(self, x: ir.Value, weights: np.ndarray) -> ir.Value:
         rows = graph.element_count(graph.type_of(x).shape[:-1])
         k, columns = weights.shape
-        tile = choose_tile(rows if isinstance(rows, int) else None, columns, self.cpu)
+        is_narrow = columns < self.cpu.lanes
+        known = rows if isinstance(rows, int) else None
+        tile = choose_tile(known, max(columns, self.cpu.lanes), self.cpu)
         assert tile is not None
-        if self.unit == "amx" and not k % graph.INT8_K_STEPS["amx"] and not at_least(15, rows):
+        fills = not k % graph.INT8_K_STEPS["amx"] and not at_least(15, rows)
+        if self.unit == "amx" and fills and not is_narrow:
             panels = graph.constant(value=graph.pack_int8(weights, graph.AMX_WIDTH))
             return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit="amx")
         panels = graph.constant(value=graph.pack_int8(weights, tile.width))

@@ -139,6 +139,35 @@ def test_few_channels(unit, known):
 
 
 @pytest.mark.parametrize("known", [True, False])
+def test_few_features(unit, known):
+    """Results narrower than a vector, of which masks store bytes with AVX-512."""
+    random, net = np.random.default_rng(6), _Quantized(np.uint8, seed=6)
+    x = net.quantize("x", 0.03, 100)
+    convs = [net.conv(x, 8, 5, 3, pads=[1] * 4), net.conv(x, 8, 6, 1)]
+    rows = net.node("MatMul", [x, net.weights((14, 7), axis=1)])
+    outputs = [net.quantize(y, 0.3, 120) for y in (*convs, rows)]
+    shape = (2, 8, 11, 14)
+    model = build_model(
+        net.nodes,
+        {"x": (np.float32, shape if known else ("n", 8, "h", 14))},
+        outputs,
+        net.constants,
+    )
+    compiled = graphc.compile(model, pipeline=pipeline_of(unit), threads=2)
+    fired = compiled.report.rewrites
+    packed = [fired[f"pack-int8-{kind}"].count for kind in ("conv", "matmul")]
+    assert packed == ([0, 0] if unit == "avx2" else [2, 1])
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+    feeds = {"x": random.standard_normal(shape, np.float32)}
+    for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
+        steps = np.abs(ours - theirs) / 0.3
+        assert (steps > 0.5).mean() < 1e-3
+        assert steps.max() < 1.5
+
+
+@pytest.mark.parametrize("known", [True, False])
 def test_weights_with_zero_points(unit, known):
     """Unsigned weights: their zero point takes off sums over windows, or rows, of the input."""
     random = np.random.default_rng(3)
