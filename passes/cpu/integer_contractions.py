@@ -295,10 +295,11 @@ class PadChannels(Rewrite):
 
 class QuantizeByReciprocal(Rewrite):
     """``quantize(x, s, z)  -->  quantize(x * (1/s), 1, z)`` for a constant scale and an `x` that is
-    computed from a contraction of integers: a division takes as long as ten products.
+    computed from a contraction: a division takes as long as ten products.
 
-    A quotient may be rounded to the other side of a half, which is rare among sums of products.
-    What is computed from dequantized numbers alone often lies on a half, and is divided.
+    A quotient may be rounded to the other side of a half, which is rare among sums of products that
+    become 8 bits; of 16 bits, one in 300 may be. What is computed from dequantized numbers alone
+    often lies on a half, and is divided.
     """
 
     name = "quantize-by-reciprocal"
@@ -311,9 +312,9 @@ class QuantizeByReciprocal(Rewrite):
         scale = constant_array(op.scale)
         if scale is None or scale.dtype != np.float32 or (scale == 1).all():
             return None
-        if not follows_contraction(op.x):
+        if graph.type_of(op.result).dtype not in (np.int8, np.uint8):
             return None
-        return {"scale": scale}
+        return {"scale": scale} if follows_contraction(op.x) else None
 
     def check(self, op: graph.QuantizeOp, scale: np.ndarray) -> str | None:
         with np.errstate(all="ignore"):
@@ -331,13 +332,13 @@ class QuantizeByReciprocal(Rewrite):
 
 
 def follows_contraction(value: ir.Value) -> bool:
-    """Return whether elementwise ops compute `value` from a contraction of integers, without
-    quantizing it in between."""
+    """Return whether elementwise ops compute `value` from a contraction, without quantizing it in
+    between."""
     waiting, seen = [value], {value}
     while waiting and len(seen) < MAX_OPS_BEHIND:
         op = producer(waiting[-1], graph.GraphOp)
         if isinstance(op, graph.Contraction):
-            return graph.is_integer(graph.type_of(waiting[-1]).dtype)
+            return True
         waiting.pop()
         if isinstance(op, graph.ElementwiseOp) and not isinstance(op, graph.DequantizeOp):
             new = set(op.operation.operands) - seen

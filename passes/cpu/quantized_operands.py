@@ -11,6 +11,9 @@ from ..infra.query import constant_array, constant_scalar, producer
 MAX_K = (1 << 31) // (255 * 128)
 """Products of u8 and i8 that i32 sums without overflow."""
 
+MAX_BITS = 8
+"""Bits of a weight; those of fewer are widened."""
+
 MAX_CONV_RANK = 4
 """Rank of the images that the kernels convolve."""
 
@@ -44,7 +47,7 @@ class QuantizedWeights:
         integers, scales, zero = map(constant_array, (op.x, op.scale, op.zero_point))
         if integers is None or scales is None or zero is None:
             return None
-        if integers.dtype not in (np.int8, np.uint8) or scales.dtype != _F32:
+        if graph.bit_width(integers.dtype) > MAX_BITS or scales.dtype != _F32:
             return None
         shifted = integers.astype(np.int32) - zero.astype(np.int32)
         return QuantizedWeights(
@@ -150,19 +153,18 @@ def moved_up(x: ir.Value) -> ir.Value:
 
 
 def is_dequantized(value: ir.Value) -> bool:
-    """Return whether `value`, or what it is a transpose of, is dequantized from 8 bits."""
+    """Return whether `value`, or what it is a transpose of, is dequantized from integers."""
     moved = producer(value, graph.TransposeOp)
-    op = producer(value if moved is None else moved.x, graph.DequantizeOp)
-    return op is not None and graph.type_of(op.x).dtype in (np.int8, np.uint8)
+    return producer(value if moved is None else moved.x, graph.DequantizeOp) is not None
 
 
 def reason_against_operands(x: ir.Value, w: ir.Value) -> str | None:
     """The reason why a contraction of `x` and `w`, both dequantized, is not one of integers by
     constant weights; or None."""
     if QuantizedWeights.of(w) is None:
-        return "the weights, or their scales, are not constant f32"
+        return "the weights are not constants of at most 8 bits with constant scales of f32"
     if quantized_input(x) is None:
-        return "the input has several scales, or a zero point that is not constant"
+        return "the input is not of 8 bits, or has several scales, or no constant zero point"
     return None
 
 

@@ -177,3 +177,35 @@ func.func @few_channels(%x: tensor<1x3x9x9xui8>) -> tensor<1x16x9x9xf32> {
   %y = "graph.conv"(%a, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_first", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<1x3x9x9xf32>, tensor<16x3x3x3xf32>) -> tensor<1x16x9x9xf32>
   return %y : tensor<1x16x9x9xf32>
 }
+
+// -----
+
+// Weights of 4 bits are widened; activations of 16 bits stay in f32, and so does their division.
+
+// CHECK-LABEL: @narrow_weights
+// CHECK: "graph.matmul"(%arg0, %{{.*}}) : (tensor<8x64xui8>, tensor<64x16xi8>) -> tensor<8x16xi32>
+func.func @narrow_weights(%x: tensor<8x64xui8>) -> tensor<8x16xf32> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<64x16xi4>} : () -> tensor<64x16xi4>
+  %n = "graph.constant"() {value = dense<0> : tensor<i4>} : () -> tensor<i4>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<64x16xi4>, tensor<f32>, tensor<i4>) -> tensor<64x16xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x16xf32>) -> tensor<8x16xf32>
+  return %y : tensor<8x16xf32>
+}
+
+// CHECK-LABEL: @wide_activations
+// CHECK: "graph.matmul"{{.*}} -> tensor<8x16xf32>
+// CHECK-NOT: "graph.mul"
+func.func @wide_activations(%x: tensor<8x64xui16>) -> tensor<8x16xui16> {
+  %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<128> : tensor<ui16>} : () -> tensor<ui16>
+  %q = "graph.constant"() {value = dense<3> : tensor<64x16xi8>} : () -> tensor<64x16xi8>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui16>, tensor<f32>, tensor<ui16>) -> tensor<8x64xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<64x16xi8>, tensor<f32>, tensor<i8>) -> tensor<64x16xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x16xf32>) -> tensor<8x16xf32>
+  %r = "graph.quantize"(%y, %s, %z) : (tensor<8x16xf32>, tensor<f32>, tensor<ui16>) -> tensor<8x16xui16>
+  return %r : tensor<8x16xui16>
+}
