@@ -206,9 +206,12 @@ class EntryPoints:
 
 
 def step_size(rows: int, cache_rows: int) -> int:
-    """The rows of the step that computes `rows` rows of a cache: a power of two, so that there are
-    few steps to compile, or all."""
-    return min(1 << (rows - 1).bit_length(), cache_rows)
+    """The rows of the step that computes `rows` rows of a cache: a power of four, or all.
+
+    Each step has its copy of the weights, and few rows take as long as one: all read these.
+    """
+    bits = (rows - 1).bit_length()
+    return min(1 << bits + bits % 2, cache_rows)
 
 
 def _padded(array: np.ndarray, rows: int, size: int) -> np.ndarray:
