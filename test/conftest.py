@@ -42,34 +42,34 @@ HERE = Path(__file__).parent
 LONGEST = tuple(
     HERE / name
     for name in (
-        "conformance/test_cuda_suite.py",
-        "frontend/onnx/operators/test_resize.py",
         "passes/cpu/test_int8_kernels.py",
         "test_gpu_targets.py",
+        "conformance/test_cuda_suite.py",
+        "frontend/onnx/operators/test_resize.py",
         "frontend/onnx/operators/test_recurrent.py",
-        "frontend/onnx/operators/test_pooling.py",
-        "passes/cpu/test_fused_attention.py",
-        "frontend/onnx/operators/test_elementwise.py",
-        "frontend/onnx/operators/test_convolution.py",
         "passes/cpu/test_direct_convolution.py",
-        "frontend/onnx/microsoft/test_attention.py",
-        "frontend/onnx/operators/test_indexing.py",
-        "fuzz/test_fuzz.py",
-        "passes/analysis/test_allocation.py",
-        "frontend/onnx/operators/test_detection.py",
-        "distributed/test_pipeline.py",
-        "frontend/onnx/operators/test_attention.py",
-        "passes/cpu/test_winograd.py",
-        "debugging/test_reduction.py",
-        "frontend/onnx/operators/test_movement.py",
-        "frontend/onnx/operators/test_reduction.py",
+        "passes/cpu/test_fused_attention.py",
+        "tuning/test_farm.py",
         "test_shared_kernels.py",
-        "passes/kernels/test_mma_matmul.py",
-        "tools/test_gc_generate.py",
-        "frontend/onnx/operators/test_ngrams.py",
+        "passes/cpu/test_winograd.py",
+        "frontend/onnx/operators/test_convolution.py",
+        "passes/cpu/test_fused_depthwise.py",
+        "fuzz/test_fuzz.py",
+        "frontend/onnx/operators/test_attention.py",
+        "frontend/onnx/operators/test_movement.py",
+        "frontend/onnx/operators/test_pooling.py",
+        "debugging/test_reduction.py",
+        "frontend/onnx/operators/test_detection.py",
+        "frontend/onnx/operators/test_indexing.py",
+        "passes/analysis/test_allocation.py",
+        "fuzz/test_qdq.py",
+        "test_data_dependent_sizes.py",
+        "frontend/onnx/operators/test_elementwise.py",
+        "frontend/onnx/microsoft/test_attention.py",
+        "frontend/onnx/operators/test_normalization.py",
     )
 )
-"""The files that take longest, 25 s of one processor and more, in that order."""
+"""The files that take longest, 13 s of one processor and more, in that order."""
 
 
 def pytest_collection_modifyitems(items):

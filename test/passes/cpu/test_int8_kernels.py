@@ -286,9 +286,8 @@ def _residual_net(activations, powers: bool = False) -> _Quantized:
     return net
 
 
-@pytest.mark.parametrize("activations", [np.uint8, np.int8])
-@pytest.mark.parametrize("images", [1, "images"])
-def test_quantized_net(unit, activations, images):
+@pytest.mark.parametrize(("images", "activations"), [(1, np.uint8), ("images", np.int8)])
+def test_quantized_net(unit, images, activations):
     net = _residual_net(activations)
     output = net.nodes[-1].output[0]
     inputs = {"x": (np.float32, (images, 16, 10, 12))}
