@@ -1,5 +1,5 @@
-"""Tests that every operator of ONNX's backend test suite compiles for CUDA, and so do a convolutional
-network and a transformer of ``make bench``."""
+"""Tests that every operator of ONNX's backend test suite compiles for CUDA, and so do a network of
+convolutions and a transformer of ``make bench``."""
 
 import pytest
 from benchmark_models import PATHS, load_shortened
