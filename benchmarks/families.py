@@ -68,6 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--burst", type=float, default=0.15, metavar="SECONDS")
+    parser.add_argument(
+        "--aligned", action="store_true", help="align inputs, as results of other models are"
+    )
     options = parser.parse_args(arguments)
     plan = MeasurementPlan(rounds=options.rounds, burst_seconds=options.burst)
     wanted = [
@@ -77,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ]
     measured = []
     for case in wanted:
-        measured.append((case, *measure(case, options.threads, plan)))
+        measured.append((case, *measure(case, options.threads, plan, options.aligned)))
         print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     measured.sort(key=lambda entry: -entry[1])

@@ -82,6 +82,17 @@ def _integers(low: int, high: int, dtype: Any = np.int64, **shapes: Sequence[int
     return draw
 
 
+def _regions(count: int, size: int) -> Callable[[np.random.Generator], Inputs]:
+    """Corners of `count` regions of an image of `size` by `size` pixels."""
+
+    def draw(generator: np.random.Generator) -> Inputs:
+        starts = generator.uniform(0, size / 2, (count, 2))
+        ends = starts + generator.uniform(size / 8, size / 2, (count, 2))
+        return {"r": np.concatenate([starts, ends], axis=1).astype(np.float32)}
+
+    return draw
+
+
 def _node(op_type: str, inputs: str, **attributes: Any) -> onnx.NodeProto:
     """A node from `inputs`, separated by spaces (``-`` for an omitted one), to ``y``."""
     names = ["" if name == "-" else name for name in inputs.split()]
@@ -119,6 +130,8 @@ CASES: tuple[FamilyCase, ...] = (
           _floats(x=(64, 30522))),
     _case("normalization", "layer-norm", _node("LayerNormalization", "x g b", axis=-1), TOKENS,
           weights=_floats(g=(768,), b=(768,))),
+    _case("normalization", "rms-norm", _node("RMSNormalization", "x g", axis=-1), TOKENS,
+          weights=_floats(g=(768,)), opset=23),
     _case("normalization", "instance-norm", _node("InstanceNormalization", "x g b"), IMAGE,
           weights=_floats(g=(64,), b=(64,))),
     _case("normalization", "group-norm", _node("GroupNormalization", "x g b", num_groups=8), IMAGE,
@@ -128,6 +141,8 @@ CASES: tuple[FamilyCase, ...] = (
           _floats(x=(4, 128, 12, 64))),
     _case("movement", "transpose-matrix", _node("Transpose", "x", perm=[1, 0]),
           _floats(x=(1024, 1024))),
+    _case("movement", "transpose-planes", _node("Transpose", "x", perm=[1, 0]),
+          _floats(x=(24, 176640))),
     _case("movement", "concat", _node("Concat", "x x", axis=1), IMAGE),
     _case("movement", "slice", _node("Slice", "x s e a t"), IMAGE,
           weights=_known(s=[0, 1], e=[56, 55], a=[2, 3], t=[2, 2])),
@@ -168,6 +183,11 @@ CASES: tuple[FamilyCase, ...] = (
           weights=_floats(w=(64, 16, 3, 3))),
     _case("convolution", "conv-transpose", _node("ConvTranspose", "x w", strides=[2, 2]), IMAGE,
           weights=_floats(w=(64, 32, 2, 2))),
+    _case("convolution", "conv-transpose-4x4",
+          _node("ConvTranspose", "x w", strides=[2, 2], pads=[1] * 4), IMAGE,
+          weights=_floats(w=(64, 64, 4, 4))),
+    _case("convolution", "conv-computed-weights", _node("Conv", "x w", pads=[1] * 4),
+          _floats(x=(1, 64, 56, 56), w=(64, 64, 3, 3))),
     _case("pooling", "max-pool", _node("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2]), IMAGE),
     _case("pooling", "average-pool", _node("AveragePool", "x", kernel_shape=[3, 3], pads=[1] * 4),
           IMAGE),
@@ -180,6 +200,9 @@ CASES: tuple[FamilyCase, ...] = (
           weights=_known(s=np.float32([1, 1, 1.5, 1.5]))),
     _case("vision", "grid-sample", _node("GridSample", "x g"),
           _floats(x=(1, 64, 56, 56), g=(1, 56, 56, 2))),
+    _case("vision", "roi-align",
+          _node("RoiAlign", "x r i", output_height=7, output_width=7, sampling_ratio=2),
+          _both(IMAGE, _regions(100, 56), _integers(0, 1, i=(100,)))),
     _case("vision", "depth-to-space", _node("DepthToSpace", "x", blocksize=2), IMAGE),
     _case("attention", "attention", _node("Attention", "q k v"),
           _floats(q=(1, 12, 128, 64), k=(1, 12, 128, 64), v=(1, 12, 128, 64)), opset=23),
@@ -192,7 +215,6 @@ CASES: tuple[FamilyCase, ...] = (
     _case("quantization", "matmul-integer", _node("MatMulInteger", "x w"),
           _integers(0, 255, np.uint8, x=(128, 768)),
           weights=_integers(-128, 127, np.int8, w=(768, 768)),
-          output_type=onnx.TensorProto.INT32,
-          note="computed in f32, exactly; four times as many bytes fit an instruction"),
+          output_type=onnx.TensorProto.INT32),
     _case("signal", "dft", _node("DFT", "x"), _floats(x=(16, 512, 1))),
 )  # fmt: skip
