@@ -224,6 +224,12 @@ class UnsignedMatmul(Rewrite):
         return graph.sub(graph.matmul(x, op.b), graph.constant(value=sums))
 
 
+def _byte_weights(op: graph.ConvOp) -> np.ndarray | None:
+    """The weights of a channels-first convolution, if they are constants of i8."""
+    weights = constant_array(op.w) if op.attrs["layout"] == "channels_first" else None
+    return weights if weights is not None and weights.dtype == np.int8 else None
+
+
 class UnsignedConv(Rewrite):
     """``conv(x, w)  -->  conv(x + 128, w) - 128 * sum(w)``, for an `x` of i8, as for a matmul. It
     may be padded. Exact."""
@@ -235,10 +241,9 @@ class UnsignedConv(Rewrite):
         self.fewest = fewest
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
-        weights = constant_array(op.w)
-        if weights is None or weights.dtype != np.int8 or op.attrs["layout"] != "channels_first":
-            return None
-        return {"weights": weights} if graph.type_of(op.x).dtype == np.int8 else None
+        weights = _byte_weights(op)
+        fits = weights is not None and graph.type_of(op.x).dtype == np.int8
+        return {"weights": weights} if fits else None
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
         terms = math.prod(weights.shape[1:])
@@ -267,8 +272,8 @@ class PadChannels(Rewrite):
         self.fewest = fewest
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
-        weights = constant_array(op.w)
-        if weights is None or weights.dtype != np.int8 or op.attrs["layout"] != "channels_first":
+        weights = _byte_weights(op)
+        if weights is None:
             return None
         few = op.attrs["groups"] == 1 and self.fewest <= weights.shape[1] < graph.INT8_GROUP
         return {"weights": weights} if few and graph.type_of(op.x).dtype == np.uint8 else None
