@@ -87,6 +87,8 @@ def _answer(connection: socket.socket) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
         connection.sendall(str(code).encode())
+    except BaseException:  # at the end of this process, nobody else would show it
+        traceback.print_exc()
     finally:
         os._exit(code)
 
