@@ -79,20 +79,24 @@ FLOORS = {
     "runtime/threads": (),
     "runtime/cache": ("errors", "runtime/threads"),
     "runtime/targets": ("errors", "cpu_model"),
-    "runtime/iree_compile": ("errors", "runtime/cache", "runtime/targets"),
+    "runtime/launch_plan": ("errors",),
+    "runtime/iree_compile": (
+        *("errors", "runtime/cache", "runtime/launch_plan", "runtime/targets"),
+    ),
     "runtime/elements": (),
     "runtime/values": ("errors",),
     "runtime/metadata": ("errors", "runtime/values"),
     "runtime/device": ("errors", "runtime/elements", "runtime/targets", "runtime/threads"),
     "runtime/feeds": ("errors", "runtime/device", "runtime/elements", "runtime/metadata"),
     "runtime/files": (
-        *("errors", "runtime/device", "runtime/elements", "runtime/metadata", "runtime/targets"),
+        *("errors", "runtime/device", "runtime/elements", "runtime/launch_plan"),
+        *("runtime/metadata", "runtime/targets"),
     ),
     "runtime/host": ("errors", "onnx_names"),
     "runtime/execution": (
         *("errors", "runtime/cache", "runtime/device", "runtime/elements", "runtime/feeds"),
-        *("runtime/files", "runtime/host", "runtime/iree_compile", "runtime/metadata"),
-        *("runtime/threads", "runtime/values"),
+        *("runtime/files", "runtime/host", "runtime/iree_compile", "runtime/launch_plan"),
+        *("runtime/metadata", "runtime/threads", "runtime/values"),
     ),
     "runtime": (
         *("errors", "runtime/device", "runtime/elements", "runtime/execution", "runtime/feeds"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..elements import ELEMENT_TYPES
 from .device import Device, import_runtime
-from .dlpack import DLPackLayout, DLPackMemory
+from .dlpack import DLPackLayout, DLPackMemory, read_layout
 from .memory import address
 
 LOCAL = "DEVICE_LOCAL"
@@ -67,6 +67,14 @@ def clone(device: Device, view: Any) -> Any:
     if source.byte_length():
         copy(device, source, target)
     return import_runtime().HalBufferView(target, view.shape, view.element_type)
+
+
+def device_pointer(device: Device, view: Any) -> int:
+    """The address of a buffer in the device's memory. Raises `RuntimeError` if it has none."""
+    runtime = import_runtime()
+    byte = int(runtime.HalElementType.UINT_8)
+    first = runtime.HalBufferView(view.get_buffer(), [1], byte)
+    return read_layout(device.hal.create_dlpack_capsule(first, *map(int, device.dlpack))).pointer
 
 
 def map_array(view: Any, dtype: np.dtype) -> np.ndarray:

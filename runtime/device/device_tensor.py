@@ -30,13 +30,14 @@ class DeviceTensor:
     ROCm without a copy, from other devices by ``numpy.from_dlpack(tensor, device="cpu")``.
     """
 
-    __slots__ = ("__weakref__", "_device", "_dtype", "_shape", "_view")
+    __slots__ = ("__weakref__", "_device", "_dtype", "_pointer", "_shape", "_view")
 
     def __init__(self, device: Device, view: Any, dtype: np.dtype):
         self._device = device
         self._view = view
         self._dtype = dtype
         self._shape = tuple(view.shape)
+        self._pointer: int | None = None
 
     def __del__(self) -> None:
         # A buffer is returned to its device, so it must be released first.
@@ -157,6 +158,21 @@ class DeviceTensor:
         self._view = None
         return view
 
+    def device_pointer(self) -> int:
+        """The address of the elements in the device's memory.
+
+        Raises `RuntimeError` if the driver does not tell it, `UsageError` if the tensor was given
+        away.
+        """
+        self._require_owned()
+        if self._pointer is None:
+            try:
+                self._pointer = buffers.device_pointer(self._device, self._view)
+            except RuntimeError:  # as in `_capsule_or_error`
+                self._view = buffers.clone(self._device, self._view)
+                self._pointer = buffers.device_pointer(self._device, self._view)
+        return self._pointer
+
     @property
     def has_memory(self) -> bool:
         """False if the memory was given away."""
@@ -204,7 +220,7 @@ class DeviceTensor:
         except RuntimeError:
             # CUDA memory from a stream-ordered pool cannot be exported; explicitly allocated memory
             # can.
-            self._view = buffers.clone(self._device, self._view)
+            self._view, self._pointer = buffers.clone(self._device, self._view), None
         try:
             return self._capsule()
         except RuntimeError as error:

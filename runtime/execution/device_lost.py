@@ -14,22 +14,38 @@ from ...errors import DeviceLostError
 from ..device.device import Device, open_device
 from ..device.device_tensor import DeviceTensor
 from ..files.module_file import ModuleFile
+from .cuda_graph_session import CudaGraphSession, graph_plan
 from .execution_context import CallSpec
 from .session import Session
 
 _LOGGER = logging.getLogger("graphc")
 
 
-def open_session(file: ModuleFile, driver: str) -> Session:
+AnySession = Session | CudaGraphSession
+"""What runs a module on a device that can be lost."""
+
+
+def open_session(file: ModuleFile, driver: str) -> AnySession:
     """Open a session for `file` on the device of `driver`; try again once if the device is lost.
 
     Raises `ModuleFileError`, `DeviceError` and its `DeviceLostError`, and `OutOfMemoryError`.
     """
     try:
-        return Session(file, open_device(driver))
+        return _open(file, open_device(driver))
     except DeviceLostError as error:
         _LOGGER.warning("%s; it is opened anew", error)
-    return Session(file, open_device(driver))
+    return _open(file, open_device(driver))
+
+
+def _open(file: ModuleFile, device: Device) -> AnySession:
+    """By CUDA graphs if the module has a launch plan, else by IREE's runtime."""
+    if device.driver != "cuda":
+        return Session(file, device)
+    plan = graph_plan(file)
+    if isinstance(plan, str):
+        _LOGGER.info("%s does not run as a CUDA graph: %s", file.metadata.name, plan)
+        return Session(file, device)
+    return CudaGraphSession(file, plan, device)
 
 
 class RecoveringSession:
@@ -38,7 +54,7 @@ class RecoveringSession:
     A call with tensors on the lost device fails, as they are gone.
     """
 
-    def __init__(self, open_: Callable[[], Session]):
+    def __init__(self, open_: Callable[[], AnySession]):
         self._open = open_
         self._session = open_()
         self._lock = threading.Lock()
@@ -67,7 +83,7 @@ class RecoveringSession:
             self._closed = True
         self._session.close()
 
-    def _working(self, loss: DeviceLostError | None = None) -> Session:
+    def _working(self, loss: DeviceLostError | None = None) -> AnySession:
         if self._session.device.lost:
             with self._lock:  # of several calls that failed together, one reopens it for all
                 # A closed session reports that itself.

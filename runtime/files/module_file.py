@@ -11,7 +11,8 @@ The code in a file runs in this process, with its rights. No check makes a malic
 import importlib.metadata
 import mmap
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from ...errors import DeviceError, ModuleFileError
 from ..device.device import import_runtime, setup_lock, vm_instance
 from ..device.memory import aligned_empty
 from ..elements import ELEMENT_TYPES
+from ..launch_plan.launch_plan import ENTRY as PLAN_ENTRY
+from ..launch_plan.launch_plan import LaunchPlan, NoLaunchPlan, read_plan
 from ..metadata import (
     DESTINATION_ENTRY,
     ENTRY_FUNCTION,
@@ -74,6 +77,11 @@ class ModuleFile:
     """Buffers that `function` takes for intermediate results."""
     into_transients: TransientsSize = TransientsSize()
     """Buffers that `into` takes for them."""
+    plan: LaunchPlan | NoLaunchPlan | None = None
+    """The launch plan of `function`, or the reason why it has none; None if the file says
+    nothing."""
+    entries: Mapping[str, memoryview] = field(default_factory=dict[str, memoryview], repr=False)
+    """The entries of the archive: code and constants."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +149,13 @@ def read_module(file: OpenedFile) -> ModuleFile:
             into_transients = _read_transients(module, into)
             buffers = into_transients.buffers + len(metadata.outputs)
             _check_signature(metadata, into, buffers=buffers)
+        plan = read_plan(bytes(file.entries[PLAN_ENTRY])) if PLAN_ENTRY in file.entries else None
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
     return ModuleFile(
-        origin, contents, metadata, module, function, into, transients, into_transients
-    )
+        origin, contents, metadata, module, function, into, transients, into_transients, plan,
+        file.entries,
+    )  # fmt: skip
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from ...errors import BackendError, BackendTimeoutError, OutputError, UsageError
 from ..cache.compile_cache import CompileCache
 from ..cache.keys import is_self_contained, program_key
+from ..launch_plan.listed_plan import LISTING_FLAGS, LISTING_FOLDER, add_plan
 from ..targets import Target
 from ..targets.base import Flags
 from .child_process import Child, ProgressEvent, describe_exit, run_child, run_children
@@ -79,8 +80,9 @@ def compile_module(
     try:
         with temporary_folder() as folder:
             call = _Call(
-                compiler, tuple(flags), target.fallback, folder, save_temps, timeout, progress
-            )
+                compiler, tuple(flags), target.fallback, folder, save_temps, timeout, progress,
+                target.has_launch_plans,
+            )  # fmt: skip
             if cache is not None:
                 cache.taken = ""
             if cache is None or not is_self_contained(extra_flags):
@@ -125,6 +127,8 @@ class _Call:
     save_temps: Path | None
     timeout: float | None
     progress: Callable[[ProgressEvent], None] | None
+    has_plan: bool = False
+    """True if the module gets a launch plan."""
     _deadline: float | None = None
 
     @property
@@ -172,7 +176,8 @@ class _Call:
                 kept = keep_reproducer(run, self.save_temps, self._output)
                 if kept.folder is None:
                     raise OutputError(f"cannot write to {self.save_temps} {kept.note}")
-            return self._output.read_bytes()
+            contents = self._output.read_bytes()
+            return add_plan(contents, self._listing) if self.has_plan else contents
         raise self._failure(run, code)
 
     def _compile_linked(self, source: Path, groups: KernelGroups, is_linked: bool) -> bytes | None:
@@ -243,8 +248,15 @@ class _Call:
             return unverified, code
         return run, code
 
+    @property
+    def _listing(self) -> Path:
+        return self.folder / "listing"
+
     def _run_once(self, run: Reproduction, first: list[str], temporary: Path) -> int | None:
         compiler, *arguments = run.command(run.source, self._output)
+        if self.has_plan:
+            shutil.rmtree(self._listing, ignore_errors=True)
+            first = [*first, *LISTING_FLAGS, f"{LISTING_FOLDER}{self._listing}"]
         return run_child(
             [compiler, *first, *arguments], run.log, stage="backend", timeout=self._seconds_left(),
             progress=self.progress, temporary=temporary,

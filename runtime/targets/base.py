@@ -71,6 +71,8 @@ class Target:
     """16-bit float types whose matmuls the backend can compile."""
     fallback: Flags = ()
     """Additional flags to retry with if the backend fails."""
+    has_launch_plans: bool = False
+    """True if a module carries its launch plan, where it has one."""
     shares_kernels: bool = False
     """True if code is linked, so that kernels compiled for other programs can be reused."""
 

@@ -26,4 +26,5 @@ CUDA = Target(
     variant="sm_80",
     overrides=MappingProxyType({"sm_75": {"pipeline": "gpu", "narrow_floats": ()}}),
     fallback=WITHOUT_SHARED_ROWS,
+    has_launch_plans=True,
 )

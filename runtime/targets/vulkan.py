@@ -21,6 +21,8 @@ _FAMILIES: Mapping[str, str] = MappingProxyType({
     "turing": r"NVIDIA.*(RTX 20|GTX 16|Quadro RTX|\bT4\b)",
     "ampere": r"NVIDIA.*(RTX 30|RTX A\d|\bA\d+\b)",
     "ada": r"NVIDIA.*(RTX 40|\bL4\b|\bL40|\bAda\b)",
+    "hopper": r"NVIDIA.*\bG?H\d00\b",
+    "blackwell": r"NVIDIA.*(RTX 50|RTX PRO|\bG?B\d00\b)",
     "rdna1": r"AMD.*(NAVI1\d|RX 5\d\d\d)",
     "rdna2": r"AMD.*(NAVI2\d|RX 6\d\d\d)",
     "rdna3": r"AMD.*(NAVI3\d|GFX11\d\d|RX 7\d\d\d|W7\d00)",
@@ -36,6 +38,9 @@ _FAMILIES: Mapping[str, str] = MappingProxyType({
 })
 """Patterns of the device names of each family."""
 # fmt: on
+_PROFILE_OF = {"hopper": "ada", "blackwell": "ada"}
+"""Families that the backend does not know, and the one with the same subgroups, types and
+cooperative matrices."""
 
 
 def family_of(device: str) -> str | None:
@@ -49,7 +54,8 @@ _OF_NO_FAMILY = ("host", "portable", "intel", "moltenvk")
 
 
 def _vulkan_variants() -> Mapping[str, Flags]:
-    profiles = dict.fromkeys(_OF_NO_FAMILY, _PORTABLE) | {name: name for name in _FAMILIES}
+    profiles = dict.fromkeys(_OF_NO_FAMILY, _PORTABLE)
+    profiles |= {name: _PROFILE_OF.get(name, name) for name in _FAMILIES}
     return MappingProxyType(
         {name: (f"--iree-vulkan-target={profile}",) for name, profile in profiles.items()}
     )
