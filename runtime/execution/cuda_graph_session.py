@@ -138,7 +138,9 @@ def _load(file: ModuleFile, plan: LaunchPlan, driver: CudaDriver, release: ExitS
     dtypes = tuple(ELEMENT_TYPES[spec.dtype].dtype for spec in outputs)
     shapes = tuple(tuple(int(size) for size in spec.shape) for spec in outputs)
     _check_signature(file, plan, shapes, dtypes)
-    executable = read_executable(_entry(file, plan.executable))
+    executable = CudaExecutable((), ())
+    if plan.executable:
+        executable = read_executable(_entry(file, plan.executable))
     kernels = _find_kernels(file, plan, executable)
     modules: list[int] = []
     for image in executable.images:

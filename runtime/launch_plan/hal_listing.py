@@ -72,11 +72,11 @@ def plan_from_listing(text: str, entries: Mapping[str, int]) -> LaunchPlan | NoL
 
 
 def _plan(program: PrintedProgram, entries: Mapping[str, int]) -> LaunchPlan:
-    if len(program.executables) != 1:
+    if len(program.executables) > 1:
         raise NoPlanError(f"it has {len(program.executables)} executables")
-    executable = "_".join(program.executables[0]) + ".fb"
+    executable = "".join("_".join(names) + ".fb" for names in program.executables)
     recorded = [name for name in program.functions if name != _ENTRY]
-    if executable not in entries or _ENTRY not in program.functions:
+    if executable not in ("", *entries) or _ENTRY not in program.functions:
         raise NoPlanError("its archive lacks its code")
     if len(recorded) != 1:
         raise NoPlanError(f"it records {len(recorded)} command buffers when it is loaded")
@@ -131,6 +131,8 @@ class _Entry:
             "hal.buffer_view.buffer": self._input,
             "hal.device.queue.alloca": self._transient,
             "hal.device.queue.execute.indirect": self._submit,
+            "hal.buffer.subspan": self._part,
+            "util.optimization_barrier": self._same,
             "hal.buffer_view.create": self._view,
             "util.return": self._return,
         }
@@ -161,6 +163,14 @@ class _Entry:
                 sizes = self._buffers.inputs
                 sizes[part.number] = max(sizes[part.number], part.offset + part.length)
 
+    def _part(self, op: PrintedOp) -> None:
+        name, *ends = op.find(rf"<{_NAME} : !hal\.buffer>\[{_NAME}, {_NAME}\]")
+        self._parts[op.results[0]] = self._range(name, ends[0], ends[1])
+
+    def _same(self, op: PrintedOp) -> None:
+        (name,) = op.find(rf"barrier {_NAME} : !hal\.buffer$")
+        self._parts[op.results[0]] = self._whole(name)
+
     def _view(self, op: PrintedOp) -> None:
         found = op.find(rf"buffer\({_NAME} : !hal\.buffer\)\[{_NAME}, {_NAME}\]")
         self._parts[op.results[0]] = self._range(*found)
@@ -172,12 +182,14 @@ class _Entry:
             self.outputs.append(self._parts[name])
 
     def _range(self, name: str, offset: str, length: str) -> _Part:
+        whole = self._whole(name)
+        at = whole.offset + self._body.integer(offset)
+        return _Part(whole.kind, whole.number, at, self._body.integer(length))
+
+    def _whole(self, name: str) -> _Part:
         if name not in self._parts:
             raise NoPlanError("a run takes a buffer that it has not allocated")
-        whole = self._parts[name]
-        return _Part(
-            whole.kind, whole.number, self._body.integer(offset), self._body.integer(length)
-        )
+        return self._parts[name]
 
 
 class _Commands:

@@ -74,7 +74,8 @@ class LaunchPlan:
 
     Buffers are numbered: first those of the inputs, with `inputs` bytes each, then `constants`, and
     then those for intermediate results and outputs, with `transients` bytes each. `executable` is
-    the archive's entry with the code of `kernels`, `outputs` is where the results are in the end.
+    the archive's entry with the code of `kernels`, empty if there are none; `outputs` is where the
+    results are in the end.
     """
 
     executable: str
