@@ -27,15 +27,16 @@ from .cuda_graph_context import CudaGraphContext, LoadedPlan
 from .execution_context import CallSpec
 
 SWITCH = "GRAPHC_CUDA_GRAPHS"
-"""Environment variable: ``0`` runs all modules through IREE's runtime."""
+"""Environment variable: ``1`` runs modules as graphs where they have a plan. It is off by default
+as long as it has not been tried on a device."""
 _SPARE_CONTEXTS = 1
 
 
 def graph_plan(file: ModuleFile) -> LaunchPlan | str:
     """The launch plan by which `file` runs on CUDA, or the reason why it does not run by one."""
     plan = file.plan
-    if os.environ.get(SWITCH) == "0":
-        return f"{SWITCH} is 0"
+    if os.environ.get(SWITCH) != "1":
+        return f"{SWITCH} is not 1"
     if plan is None:
         return "the module has none: it was compiled by an earlier version"
     if isinstance(plan, NoLaunchPlan):

@@ -168,7 +168,9 @@ class _Entry:
         self._parts[op.results[0]] = self._range(name, ends[0], ends[1])
 
     def _same(self, op: PrintedOp) -> None:
-        (name,) = op.find(rf"barrier {_NAME} : !hal\.buffer$")
+        if not op.text.endswith(" : !hal.buffer"):
+            raise NoPlanError("a run computes on the host between its commands")
+        (name,) = op.find(rf"barrier {_NAME} :")
         self._parts[op.results[0]] = self._whole(name)
 
     def _view(self, op: PrintedOp) -> None:

@@ -97,6 +97,11 @@ def check(results, x):
         np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5)
 
 
+@pytest.fixture(autouse=True)
+def switched_on(monkeypatch):
+    monkeypatch.setenv(cuda_graph_session.SWITCH, "1")
+
+
 def test_a_module_carries_its_plan(file):
     assert graph_plan(file) is file.plan
     assert [type(command) for command in file.plan.commands] == [KernelLaunch]
@@ -256,8 +261,20 @@ def test_reasons_against_graphs(file, monkeypatch):
     assert "earlier version" in graph_plan(dataclasses.replace(file, plan=None))
     assert graph_plan(dataclasses.replace(file, plan=NoLaunchPlan("it branches"))) == "it branches"
     assert isinstance(read_plan(b'{"format":2}'), NoLaunchPlan)
-    monkeypatch.setenv(cuda_graph_session.SWITCH, "0")
-    assert graph_plan(file) == "GRAPHC_CUDA_GRAPHS is 0"
+    monkeypatch.delenv(cuda_graph_session.SWITCH)
+    assert graph_plan(file) == "GRAPHC_CUDA_GRAPHS is not 1"
+
+
+def test_a_program_of_copies_alone(library, device):
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 13]> g (float[2,3] x, float[2,3] y) => (float[4,3] z) '
+        "{ z = Concat <axis = 0> (y, x) }"
+    )
+    file = read_module(open_file(compiled(model)))
+    assert [type(command) for command in file.plan.commands] == [BufferCopy, BufferCopy]
+    x, y = np.arange(12, dtype=np.float32).reshape(2, 2, 3)
+    (z,) = CudaGraphSession(file, file.plan, device).invoke([x, y], CallSpec([0]))
+    np.testing.assert_array_equal(z, np.concatenate([y, x]))
 
 
 def test_a_program_with_named_sizes_has_no_plan():
