@@ -108,6 +108,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
         "expand-round-even",  # few vector operations
         *_LOWERED,
+        "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
