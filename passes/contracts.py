@@ -81,6 +81,7 @@ LINALG = Contract(
             "gpu.barrier",
             "llvm.call_intrinsic",
             "llvm.inline_asm",
+            "llvm.extractvalue",
             "llvm.inttoptr",
             "nvvm.read.ptx.sreg.tid.x",
             "ub.poison",

@@ -86,6 +86,10 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
         "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
     ),
+    "hopper": _for_gpus(
+        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
+        "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
+    ),
     "gpu": _for_gpus(
         "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
     ),
@@ -117,6 +121,11 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
     ),
     "cuda": (
         "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true tf32={tf32}}}",  # our tiles
+        *_LOWERED,
+        "workaround-shared-rows",  # what is computed twice is one value by now
+    ),
+    "hopper": (
+        "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true warpgroups=true tf32={tf32}}}",
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
     ),

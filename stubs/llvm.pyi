@@ -25,6 +25,21 @@ def call_intrinsic(
     op_bundle_sizes: Sequence[int] | ir.DenseI32ArrayAttr,
     **where: Unpack[ir.Where],
 ) -> ir.OpResult[_T]: ...
+def extractvalue(
+    res: _T, container: ir.Value, position: ir.DenseI64ArrayAttr, **where: Unpack[ir.Where]
+) -> ir.OpResult[_T]: ...
+@overload
+def inline_asm(
+    res: None,
+    operands_: Sequence[ir.Value],
+    asm_string: str | ir.StringAttr,
+    constraints: str | ir.StringAttr,
+    *,
+    has_side_effects: bool | None = None,
+    is_align_stack: bool | None = None,
+    **where: Unpack[ir.Where],
+) -> ir.OpView: ...
+@overload
 def inline_asm(
     res: _T,
     operands_: Sequence[ir.Value],

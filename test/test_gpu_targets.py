@@ -58,6 +58,7 @@ OWN_FORMS = [
 OTHERS = {
     "cuda": b".target sm_80",
     "cuda:sm_90": b".target sm_89",
+    "cuda:sm_90a": b".target sm_90a",
     "rocm": b"rocm-hsaco-fb",
     "metal": b"metal_stdlib",
     "vulkan:portable": b"vulkan-spirv-fb",

@@ -37,6 +37,8 @@ class ConvertGraphToLinalg(Pass):
     tf32: int = 0
     """Products of TF32 in which tensor cores multiply f32 (`kernels.split_floats`), 0 if they do
     not."""
+    warpgroups: bool = False
+    """True for Hopper GPUs, whose warpgroups multiply (`kernels.wgmma_matmul`)."""
     threads: int = 1
     """Threads that will run the program."""
     cpu: CpuModel = GENERIC_CPU
@@ -50,6 +52,7 @@ class ConvertGraphToLinalg(Pass):
             self.cpu,
             self.mma_sync,
             self.tf32,
+            self.warpgroups,
             state.statistics,
         )
         _lower_function(op, ctx)

@@ -121,6 +121,7 @@ class Lowering:
         cpu: CpuModel = GENERIC_CPU,
         mma_sync: bool = False,
         tf32: int = 0,
+        warpgroups: bool = False,
         statistics: Callable[[str], RewriteStatistics] = _forgotten,
     ) -> None:
         self.gpu = gpu
@@ -129,6 +130,8 @@ class Lowering:
         """True for NVIDIA GPUs, for which tiles are chosen here."""
         self.tf32 = tf32
         """Products of TF32 in which tensor cores multiply f32, 0 if they do not."""
+        self.warpgroups = warpgroups
+        """True for Hopper GPUs, whose warpgroups multiply."""
         self.statistics = statistics
         """Gives the statistics of a kernel that rules choose, by its name, for the report."""
         self.row_tile = row_tile

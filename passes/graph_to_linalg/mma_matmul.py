@@ -11,8 +11,16 @@ from ...dialects.locations import node_name
 from ...mlir import ir
 from ..infra.query import constant_array, producer
 from ..kernels.mma_matmul import MmaMatmulEmitter, MmaShape
-from ..kernels.mma_tiles import ODD_ROWS, CopiedImage, conv_shape, copied_image, matmul_shape
+from ..kernels.mma_tiles import (
+    ODD_ROWS,
+    CopiedImage,
+    conv_shape,
+    copied_image,
+    matmul_shape,
+    with_warpgroups,
+)
 from ..kernels.thread_emitter import Prepare
+from ..kernels.wgmma_matmul import WgmmaMatmulEmitter, WgmmaTile
 from .generic_contraction import Factor, converted, sum_of_parts, untransposed
 from .image_vectors import image_in_vectors
 from .kernel_calls import define, flat
@@ -47,6 +55,8 @@ def multiply_on_tensor_cores(ctx: Lowering, op: graph.GraphOp, steps: Steps) -> 
 def _built(ctx: Lowering, op: _Product, shape: MmaShape, steps: Steps) -> ir.Value | str:
     """The result of the kernel, or the reason why there is none."""
     shape = replace(shape, k_innermost=_is_k_innermost(ctx, op, shape))
+    if ctx.warpgroups:
+        shape = with_warpgroups(shape)
     if not shape.right.copied:
         return ODD_ROWS
     total = op.operation.results[0]
@@ -83,15 +93,29 @@ def _call(
     the buffers of `others` and the result."""
     operands = [*_operands(ctx, op, shape), *others]
 
+    results = [result, *_scratch(shape)]
+
     def kernel(number: ir.Value, *buffers: ir.Value) -> None:
         left, right, *others = buffers
-        emitter = MmaMatmulEmitter(shape, left, right)
+        if isinstance(shape.tile, WgmmaTile):
+            scratch = others.pop() if len(results) > 1 else None
+            emitter = WgmmaMatmulEmitter(shape, left, right, scratch)
+        else:
+            emitter = MmaMatmulEmitter(shape, left, right)
         emitter.workgroup(number, preparation(emitter, others))
 
-    memory = [flat(each) for each in (*(operand.type for operand in operands), result)]
+    memory = [flat(each) for each in (*(operand.type for operand in operands), *results)]
     threads = shape.tile.threads
     name = define(ctx, "mma", (shape, key), memory, kernel, shape.flops, threads=threads)
-    return iree.run_kernel(name, shape.workgroups, operands, [result])[0]
+    return iree.run_kernel(name, shape.workgroups, operands, results)[0]
+
+
+def _scratch(shape: MmaShape) -> list[ir.RankedTensorType]:
+    """The memory that the kernel needs beside its result."""
+    if not isinstance(shape.tile, WgmmaTile) or not any(shape.tile.bulk):
+        return []
+    i8 = ir.IntegerType.get_signless(8)
+    return [ir.RankedTensorType.get([shape.tile.scratch_bytes(shape.workgroups)], i8)]
 
 
 def _copied(op: _Product, shape: MmaShape) -> CopiedImage | None:

@@ -55,6 +55,16 @@ class MmaTile:
     def threads(self) -> int:
         return SUBGROUP * math.prod(self.across)
 
+    least_stages = 2
+    """Stages that the pipeline needs."""
+    control = 0
+    """Bytes of shared memory before the operands and the accumulators."""
+
+    @property
+    def alignment(self) -> int:
+        """Bytes of whose multiple the operands in shared memory start."""
+        return 128
+
     def shared_bytes(self, itemsize: int) -> int:
         """Bytes of shared memory for operands of `itemsize` bytes an element."""
         operands = itemsize * self.stages * (self.rows + self.columns) * self.k
@@ -143,14 +153,28 @@ class MmaMatmulEmitter(ThreadEmitter):
         self.shape, self.tile = shape, shape.tile
         tile, thread = shape.tile, self.thread()
         warp, self.lane = self.divide(thread, SUBGROUP)
-        self.warp_row, self.warp_column = self.divide(warp, tile.across[1])
+        self.warp_row, self.warp_column = self._warp_position(warp)
         sizes = [tile.stages * size * tile.k for size in (tile.rows, tile.columns)]
         operands = [(shape.dtype, size) for size in sizes]
-        (a, b), (self.exchanged,) = self.shared([operands, [(F32, tile.accumulators)]])
+        first = [(np.dtype(np.int8), tile.control)] if tile.control else []
+        regions = [[*first, *operands], [*first, (F32, tile.accumulators)]]
+        (*control, a, b), (*_, self.exchanged) = self.shared(regions, tile.alignment)
+        self.control = control[0] if control else None
         self.a = SharedTile(self, a, tile.rows, tile.k, shape.vector)
         self.b = self._right_tile(b)
         self.copy_a = TileCopy(self.a, shape.left, left, thread, tile.threads)
         self.copy_b = TileCopy(self.b, shape.right, right, thread, tile.threads)
+
+    def _tile_position(self, number: Number) -> tuple[Number, Number, Number]:
+        """The batch and part of workgroup `number`, and its tile along M and N."""
+        tiles_m, tiles_n = self.shape.tiles
+        rest, n = self.divide(number, tiles_n)
+        outer, m = self.divide(rest, tiles_m)
+        return outer, m, n
+
+    def _warp_position(self, warp: Number) -> tuple[Number, Number]:
+        """The row and the column of a warp in the grid of the tile."""
+        return self.divide(warp, self.tile.across[1])
 
     def _right_tile(self, memory: ir.Value) -> SharedTile:
         tile, vector_ = self.tile, self.shape.vector
@@ -163,9 +187,7 @@ class MmaMatmulEmitter(ThreadEmitter):
         """Emit the workgroup with the given number. `prepare` is called for vectors of
         ``shape.stored`` accumulators."""
         shape, tile = self.shape, self.tile
-        tiles_m, tiles_n = shape.tiles
-        rest, n = self.divide(arith.index_castui(self.i32, number), tiles_n)
-        outer, m = self.divide(rest, tiles_m)
+        outer, m, n = self._tile_position(arith.index_castui(self.i32, number))
         batch, part = self.divide(outer, shape.parts)
         row, column = self.multiply(m, tile.rows), self.multiply(n, tile.columns)
         first = self.multiply(part, shape.steps * tile.k)

@@ -1,6 +1,7 @@
 """Which matmuls and convolutions tensor cores compute by our kernel, and in which tiles."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import ml_dtypes
@@ -9,6 +10,7 @@ import numpy as np
 from ...dialects import graph
 from .mma_matmul import F32, MmaShape, MmaTile
 from .mma_operands import VECTOR, ImageWindows, widest_copy
+from .wgmma_matmul import WgmmaTile
 
 MMA_TYPES = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 """Element types of the operands of ``mma.sync``; the accumulators are f32."""
@@ -80,6 +82,20 @@ MIN_STEPS = 2
 """Minimum steps along K of a workgroup if K is split."""
 SUM_COST = 4.0
 """Microseconds that the sum of the parts of a split K takes, in a kernel of its own."""
+
+
+WGMMA_COSTS = {
+    WgmmaTile(128, 256, 64, (8, 1), 4, (True, True)): TileCost(6.0, 0.60, 0.60, 1),
+    WgmmaTile(128, 128, 64, (8, 1), 3, (True, True)): TileCost(5.0, 0.35, 0.30, 2),
+    WgmmaTile(128, 64, 64, (8, 1), 4, (True, True)): TileCost(4.5, 0.30, 0.18, 2),
+    WgmmaTile(64, 64, 64, (4, 1), 4, (True, True)): TileCost(4.0, 0.25, 0.10, 3),
+    WgmmaTile(128, 256, 64, (8, 1), 4): TileCost(5.0, 0.70, 0.70, 1),
+    WgmmaTile(128, 128, 64, (8, 1), 3): TileCost(4.0, 0.50, 0.40, 2),
+    WgmmaTile(128, 64, 64, (8, 1), 4): TileCost(3.5, 0.40, 0.25, 2),
+    WgmmaTile(64, 128, 64, (4, 1), 4): TileCost(3.5, 0.40, 0.25, 2),
+    WgmmaTile(64, 64, 64, (4, 1), 4): TileCost(3.0, 0.30, 0.15, 3),
+}
+"""As `COSTS`, for tiles of warpgroups."""
 
 
 def costs_of(dtype: np.dtype, products: int) -> dict[MmaTile, TileCost]:
@@ -215,13 +231,36 @@ def _shape(
 ) -> MmaShape:
     """The shape with the tile and the parts of K of least cost."""
     products = tf32 if dtype == F32 else 1
+    costs = costs_of(dtype, products)
+    any_tile = next(iter(costs))
+    shape = MmaShape(m, n, k, dtype, any_tile, batch, windows, products=products)
+    return _fastest(shape, costs)
+
+
+def with_warpgroups(shape: MmaShape) -> MmaShape:
+    """`shape`, in tiles of warpgroups if these are faster: of products whose right operand has K
+    innermost, of elements of 16 bits."""
+    if not shape.k_innermost or shape.dtype not in MMA_TYPES:
+        return shape
+    is_bulk = shape.k % VECTOR == 0
+    bulk = (is_bulk and shape.windows is None, is_bulk)
+    allowed = {
+        tile: cost
+        for tile, cost in WGMMA_COSTS.items()
+        if all(can or not does for can, does in zip(bulk, tile.bulk, strict=True))
+    }
+    return _fastest(shape, COSTS | allowed)
+
+
+def _fastest(shape: MmaShape, costs: Mapping[MmaTile, TileCost]) -> MmaShape:
+    """`shape` with the tile of `costs` and the parts of K of least cost."""
     shapes = (
-        MmaShape(m, n, k, dtype, tile, batch, windows, parts=parts, products=products)
-        for tile in costs_of(dtype, products)
-        for parts in (_possible_parts(k, tile) if batch == 1 else [1])
+        replace(shape, tile=tile, parts=parts)
+        for tile in costs
+        for parts in (_possible_parts(shape.k, tile) if shape.batch == 1 else [1])
     )
-    best = min(shapes, key=_cost)
-    stages = max(2, min(best.tile.stages, best.steps))
+    best = min(shapes, key=lambda each: _cost(each, costs[each.tile]))
+    stages = max(best.tile.least_stages, min(best.tile.stages, best.steps))
     return replace(best, tile=replace(best.tile, stages=stages))
 
 
@@ -231,7 +270,7 @@ def _possible_parts(k: int, tile: MmaTile) -> list[int]:
     return [1, *(parts for parts in range(2, most + 1) if steps % parts == 0)]
 
 
-def _cost(shape: MmaShape) -> float:
+def _cost(shape: MmaShape, cost: TileCost) -> float:
     """The time of the kernel in microseconds."""
-    time = costs_of(shape.dtype, shape.products)[shape.tile].time(shape.workgroups, shape.steps)
+    time = cost.time(shape.workgroups, shape.steps)
     return time if shape.parts == 1 else time + SUM_COST

@@ -23,6 +23,8 @@ of the vector's first element in the result, its column, and the number of eleme
 
 SUBGROUP = 32
 """Threads of a warp."""
+SHARED_ALIGNMENT = 128
+"""Bytes of whose multiples buffers start in shared memory."""
 
 
 class ThreadEmitter:
@@ -32,6 +34,7 @@ class ThreadEmitter:
     def __init__(self) -> None:
         self.i32 = ir.IntegerType.get_signless(32)
         self._constants: dict[int, ir.Value] = {}
+        self.shared_start: Number = 0
         self._entry = ir.InsertionPoint.current.block
 
     # Numbers
@@ -143,25 +146,44 @@ class ThreadEmitter:
 
     # Memory
 
-    def shared(self, regions: Sequence[Sequence[tuple[np.dtype, int]]]) -> list[list[ir.Value]]:
+    def shared(
+        self, regions: Sequence[Sequence[tuple[np.dtype, int]]], alignment: int = SHARED_ALIGNMENT
+    ) -> list[list[ir.Value]]:
         """Allocate shared memory: one buffer for each element type and count.
 
         The lists in `regions` overlap: the buffers of one follow each other, and each list starts
-        at the first byte.
+        at the first byte, whose address is a multiple of `alignment`.
         """
         size = max(sum(_bytes(*each) for each in region) for region in regions)
+        if alignment > SHARED_ALIGNMENT:
+            size += alignment - 16  # the backend aligns it to 16
         space = ir.Attribute.parse("#gpu.address_space<workgroup>")
         memory = ir.MemRefType.get([size], ir.IntegerType.get_signless(8), memory_space=space)
         buffer = memref.alloc(memory, [], [])
+        first = 0 if alignment == SHARED_ALIGNMENT else self._align(buffer, alignment)
         found: list[list[ir.Value]] = []
         for region in regions:
             start, views = 0, list[ir.Value]()
             for dtype, count in region:
                 type_ = ir.MemRefType.get([count], graph.element_type(dtype), memory_space=space)
-                views.append(memref.view(type_, buffer, self.index(start), []))
+                at = self.index(self.add(first, start))
+                views.append(memref.view(type_, buffer, at, []))
                 start += _bytes(dtype, count)
             found.append(views)
         return found
+
+    def _align(self, buffer: ir.Value, alignment: int) -> ir.Value:
+        """The bytes from the start of `buffer` to the next multiple of `alignment`; `shared_start`
+        becomes the address there."""
+        address = self.shared_address(buffer)
+        below = arith.andi(arith.subi(self.value(0), address), self.value(alignment - 1))
+        self.shared_start = arith.addi(address, below)
+        return below
+
+    def shared_address(self, buffer: ir.Value) -> ir.Value:
+        """The address of `buffer` within shared memory, as an i32."""
+        pointer = memref.extract_aligned_pointer_as_index(buffer)
+        return arith.index_castui(self.i32, pointer)
 
     def load(self, memory: ir.Value, at: Number, lanes: int) -> ir.Value:
         """Load a vector, which is aligned to its size, or to 16 bytes if that is less."""
@@ -241,7 +263,7 @@ class ThreadEmitter:
 
 
 def _bytes(dtype: np.dtype, count: int) -> int:
-    return -(-dtype.itemsize * count // 128) * 128
+    return -(-dtype.itemsize * count // SHARED_ALIGNMENT) * SHARED_ALIGNMENT
 
 
 def _width(type_: ir.MemRefType | ir.VectorType) -> int:

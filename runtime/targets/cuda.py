@@ -1,8 +1,10 @@
 """NVIDIA GPUs through CUDA.
 
 The code is PTX, which the driver compiles further: a variant runs on its own architecture and on
-all later ones. The backend does not support sm_90, so that variant uses PTX for sm_89. For sm_75 it
-multiplies 16-bit floats by an instruction of sm_80, and fails.
+all later ones. ``cuda:sm_90a`` runs on GPUs of compute capability 9.0 alone, of which it has the
+instructions for warpgroups. The backend does not support sm_90: that variant uses PTX for sm_89,
+and ``sm_90a`` a description of the GPU in full. For sm_75 it multiplies 16-bit floats by an
+instruction of sm_80, and fails.
 """
 
 from types import MappingProxyType
@@ -15,6 +17,25 @@ _ARCHITECTURES = {
 }  # fmt: skip
 """Value of the backend's target flag, by GPU architecture."""
 
+_MMA = (
+    "NV_MMA_SYNC_F32_16x8x16_F16", "NV_MMA_SYNC_F16_16x8x16_F16", "NV_MMA_SYNC_F32_16x8x16_BF16",
+    "NV_MMA_SYNC_F32_16x8x32_F8E4M3FN", "NV_MMA_SYNC_F32_16x8x32_F8E5M2",
+    "NV_WMMA_F32_16x16x16_F16", "NV_WMMA_F16_16x16x16_F16",
+)  # fmt: skip
+"""Instructions of the backend's own tiles, as it lists them for sm_89."""
+_HOPPER = (
+    '#hal.device.target<"cuda", [#hal.executable.target<"cuda", "cuda-nvptx-fb", '
+    '{iree_codegen.target_info = #iree_gpu.target<arch = "sm_90a", features = "+ptx84", wgp = <'
+    "compute = fp64|fp32|fp16|int64|int32|int16|int8, storage = b64|b32|b16|b8, "
+    "subgroup = shuffle|arithmetic, dot = dp4xi8toi32, "
+    f"mma = [{', '.join(f'<{name}>' for name in _MMA)}], "
+    "subgroup_size_choices = [32], max_workgroup_sizes = [1024, 1024, 1024], "
+    "max_thread_count_per_workgroup = 1024, max_workgroup_memory_bytes = 232448, "
+    "max_workgroup_counts = [2147483647, 65535, 65535]>>}>]>"
+)
+"""The backend's description of a GPU of capability 9.0: it is that of sm_89, but for the
+architecture, the version of PTX, and the shared memory."""
+
 CUDA = Target(
     name="cuda",
     pipeline="cuda",
@@ -22,9 +43,18 @@ CUDA = Target(
     backend_flags=("--iree-hal-target-device=cuda",),
     variants=MappingProxyType(
         {name: (f"--iree-cuda-target={told}",) for name, told in _ARCHITECTURES.items()}
+        | {"sm_90a": ()}
     ),
     variant="sm_80",
-    overrides=MappingProxyType({"sm_75": {"pipeline": "gpu", "narrow_floats": ()}}),
+    overrides=MappingProxyType(
+        {
+            "sm_75": {"pipeline": "gpu", "narrow_floats": ()},
+            "sm_90a": {
+                "pipeline": "hopper",
+                "backend_flags": (f"--iree-hal-target-device={_HOPPER}",),
+            },
+        }
+    ),
     fallback=WITHOUT_SHARED_ROWS,
     has_launch_plans=True,
 )

@@ -4,8 +4,8 @@ A value has one entry for each thread. What a GPU leaves undefined is an error h
 memory that no thread has written, whose copy is in flight, or that another thread writes or has
 written since the last barrier; a barrier or a tensor core op that not all threads reach.
 
-The semantics of ``ldmatrix`` and ``mma.sync`` are those of the PTX ISA, sections "Warp-level matrix
-instructions".
+The semantics of ``ldmatrix`` and ``mma.sync`` are those of the PTX ISA, section "Warp-level matrix
+instructions"; those of ``wgmma`` of "Asynchronous warpgroup-level matrix instructions".
 """
 
 from importlib import import_module
@@ -16,5 +16,13 @@ from .state import UndefinedBehaviour
 
 __all__ = ["UndefinedBehaviour", "find_all", "run_kernel", "run_program"]
 
-for _family in ("arithmetic", "structure", "memory_access", "vectors", "tensor_cores"):
+for _family in (
+    "arithmetic",
+    "structure",
+    "memory_access",
+    "vectors",
+    "tensor_cores",
+    "warpgroups",
+    "bulk_copies",
+):
     import_module(f".{_family}", __name__)  # registers the rules of its ops

@@ -48,6 +48,8 @@ RULES |= {
     "arith.minui": unsigned(np.minimum),
     "math.exp2": elementwise(np.exp2),
     "math.fma": elementwise(lambda a, b, c: a.astype(np.float64) * b + c),
+    "arith.extui": elementwise(lambda x: x.view(np.dtype(f"u{x.dtype.itemsize}"))),
+    "arith.shrui": unsigned(np.right_shift),
     "arith.index_castui": elementwise(lambda x: x),
     "math.erf": elementwise(np.vectorize(math.erf, otypes=[float])),
 }

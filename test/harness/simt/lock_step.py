@@ -54,8 +54,8 @@ def run_kernel(
         for argument, buffer in zip(block.arguments, buffers, strict=True):
             state.known[argument] = GlobalMemory(buffer)
         run_block(state, block)
-        if state.started or any(state.groups):
-            raise UndefinedBehaviour("the kernel ends before its copies")
+        if state.started or any(state.groups) or state.products:
+            raise UndefinedBehaviour("the kernel ends before its copies or products")
 
 
 def run_block(state: Workgroup, block: ir.Block) -> list[Any]:

@@ -45,13 +45,17 @@ def _dispatch(
     assert size is not None
     threads = int(size[1])
     results = [
-        np.full(ir.RankedTensorType(result.type).shape, np.nan, _dtype_of_tensor(result.type))
+        _unwritten(ir.RankedTensorType(result.type).shape, _dtype_of_tensor(result.type))
         for result in op.results
     ]
     buffers = [np.ascontiguousarray(known[value]).reshape(-1) for value in operands]
     flat = [result.reshape(-1) for result in results]
     run_kernel(function, threads, int(known[workgroups]), [*buffers, *flat])
     known.update(zip(op.results, results, strict=True))
+
+
+def _unwritten(sizes: Sequence[int], dtype: np.dtype) -> np.ndarray:
+    return np.full(sizes, -1 if dtype.kind == "i" else np.nan, dtype)
 
 
 def find_all(root: ir.Operation, name: str) -> list[ir.Operation]:

@@ -40,6 +40,16 @@ class GlobalMemory:
             raise UndefinedBehaviour(f"index {at.min()} .. {at.max()} of {len(self.array)}")
 
 
+@dataclass
+class AsyncRead:
+    """Bytes of shared memory that the tensor cores of a warpgroup read; when it is `done`, other
+    threads do not know that before a barrier."""
+
+    warpgroup: int
+    where: Values
+    done: bool = False
+
+
 class SharedBytes:
     """Shared memory, and for each byte who wrote it and who read it since the last barrier."""
 
@@ -49,10 +59,37 @@ class SharedBytes:
         self.in_flight = np.zeros(size, bool)
         self.writer = np.full(size, _NOBODY)
         self.reader = np.full(size, _NOBODY)
+        self.unfenced = np.zeros(size, bool)
+        self.reads: list[AsyncRead] = []
 
     def barrier(self) -> None:
         self.writer[:] = _NOBODY
         self.reader[:] = _NOBODY
+        self.reads = [read for read in self.reads if not read.done]
+
+    def fence(self, threads: Values) -> None:
+        """Let the asynchronous proxy see what `threads` have written."""
+        self.unfenced[np.isin(self.writer, threads)] = False
+
+    def read_async(self, where: Values, warpgroup: int) -> tuple["AsyncRead", Values]:
+        """The bytes at `where`, which the tensor cores of a warpgroup read, until that is done."""
+        if where.min() < 0 or where.max() >= len(self.bytes):
+            raise UndefinedBehaviour("an operand beyond the end of shared memory")
+        if not self.known[where].all() or self.in_flight[where].any():
+            raise UndefinedBehaviour("an operand is not there yet")
+        if (self.writer[where] != _NOBODY).any():
+            raise UndefinedBehaviour("a thread wrote an operand, with no barrier between")
+        if self.unfenced[where].any():
+            raise UndefinedBehaviour("an operand was written without a fence of the proxy")
+        self.reads.append(AsyncRead(warpgroup, np.unique(where)))
+        return self.reads[-1], self.bytes[where]
+
+    def claim(self, where: Values) -> None:
+        """Raise if bytes are written that are operands of products, which are not known to be
+        done by all threads."""
+        for read in self.reads:
+            if np.isin(where, read.where).any():
+                raise UndefinedBehaviour("an operand is written that may still be read")
 
 
 class SharedMemory:
@@ -89,8 +126,10 @@ class SharedMemory:
                 raise UndefinedBehaviour("another thread used what is written, without a barrier")
         if len(np.unique(where)) != where.size:
             raise UndefinedBehaviour("two threads write to the same element")
+        self.memory.claim(where)
         self.memory.known[where] = True
         self.memory.writer[where] = who
+        self.memory.unfenced[where] = True
 
     def store(self, threads: Values, at: Values, values: Values) -> None:
         where = self._bytes(at)
@@ -107,6 +146,7 @@ class SharedMemory:
         where = self._bytes(at)
         self.memory.in_flight[where] = False
         self.memory.writer[where] = np.broadcast_to(_aligned(threads, where), where.shape)
+        self.memory.unfenced[where] = True
         stored = np.ascontiguousarray(values, self.dtype)[..., None].view(np.uint8)
         self.memory.bytes[where] = stored
 
@@ -137,6 +177,10 @@ class Workgroup:
     shared: list[SharedBytes] = field(default_factory=list)
     started: list[AsyncCopy] = field(default_factory=list)
     groups: list[list[AsyncCopy]] = field(default_factory=list)
+    products: list[list[AsyncRead]] = field(default_factory=list)
+    """Groups of products in flight."""
+    barriers: dict[int, Any] = field(default_factory=dict)
+    maps: dict[int, Any] = field(default_factory=dict)
     copied_bytes: int = 0
 
     def __post_init__(self) -> None:

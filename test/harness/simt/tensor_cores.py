@@ -68,10 +68,10 @@ def _mma(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
     result, pair = left @ right, np.arange(2)
     for number in range(2):
         c[:, :, number] += result[:, (g + 8 * number)[:, None], (2 * t)[:, None] + pair]
-    return [_truncated(c).reshape(state.threads, 2, 2)]
+    return [truncated(c).reshape(state.threads, 2, 2)]
 
 
-def _truncated(x: Values) -> Values:
+def truncated(x: Values) -> Values:
     """`x` rounded to f32 towards zero, as the sums of tensor cores are (Fasi et al., "Numerical
     behavior of NVIDIA tensor cores", 2021)."""
     nearest = x.astype(np.float32)

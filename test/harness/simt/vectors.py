@@ -8,18 +8,15 @@ import numpy as np
 
 from graphc.mlir import ir
 
+from .assembly import assembly
 from .lock_step import element_dtype, rule
 from .state import Workgroup
 
 
-@rule("llvm.inline_asm")
-def _inline_asm(state: Workgroup, op: ir.Operation) -> Sequence[Any]:
-    text = ir.StringAttr(op.attributes["asm_string"]).value
-    shuffle = re.fullmatch(r"shfl\.sync\.bfly\.b32 \$0, \$1, (\d+), 0x1f, 0xffffffff;", text)
-    if shuffle is None:
-        raise NotImplementedError(f"inline assembly '{text}' is not interpreted")
+@assembly(r"shfl\.sync\.bfly\.b32 \$0, \$1, (\d+), 0x1f, 0xffffffff;")
+def _shuffle(state: Workgroup, op: ir.Operation, found: re.Match[str]) -> Sequence[Any]:
     state.all_active("a shuffle")
-    return [state.known[op.operands[0]][np.arange(state.threads) ^ int(shuffle[1])]]
+    return [state.known[op.operands[0]][np.arange(state.threads) ^ int(found[1])]]
 
 
 @rule("vector.extract")
