@@ -10,13 +10,16 @@ from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.mlir import ir
 from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.infra.report import Report
-from graphc.passes.kernels.mma_tiles import UNKNOWN_SIZES
+from graphc.passes.kernels import mma_tiles
+from graphc.passes.kernels.mma_tiles import UNKNOWN_SIZES, TileCost
+from graphc.passes.kernels.wgmma_matmul import WgmmaTile
 from harness import simt
 
 PASSES = (
     "graph-transpose-weights{tf32=3},graph-fuse-epilogue,canonicalize,"
     "convert-graph-to-linalg{gpu=true mma-sync=true tf32=3},canonicalize"
 )
+WARPGROUPS = PASSES.replace("mma-sync=true", "mma-sync=true warpgroups=true")
 F16 = np.float16
 DTYPES = {"f16": F16, "f32": np.float32}
 
@@ -25,8 +28,9 @@ def weights(*shape, dtype=F16):
     return graph.constant(value=(np.random.default_rng(1).standard_normal(shape) / 8).astype(dtype))
 
 
-def check(body, *types, kernels=1, passes=PASSES, bound=None):
-    """Lower the program that `body` builds: it is `kernels` kernels, which compute the same."""
+def check(body, *types, kernels=1, passes=PASSES, bound=None, uses=""):
+    """Lower the program that `body` builds: it is `kernels` kernels, which compute the same, with
+    instructions whose text is `uses`."""
     with ir.Context(), ir.Location.unknown():
         graph.Graph.load()
         module = build_module(body, *types)
@@ -38,15 +42,21 @@ def check(body, *types, kernels=1, passes=PASSES, bound=None):
         expected = evaluate_function(main_of(module), inputs)
         run_pipeline(module, passes)
         assert len(simt.find_all(module.operation, "flow.dispatch")) == kernels
+        assert uses in str(module)
         for have, want in zip(simt.run_program(module, inputs), expected, strict=True):
             assert have.dtype == want.dtype
             bound = bound or (2e-3 if F16 in dtypes else 1e-6)
             assert largest_difference(have, want.astype(np.float64)) <= bound
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_convolution_and_what_follows(dtype):
+@pytest.mark.parametrize(
+    ("dtype", "passes"), [("f16", PASSES), ("f32", PASSES), ("f16", WARPGROUPS)]
+)
+def test_convolution_and_what_follows(dtype, passes, monkeypatch):
     element = DTYPES[dtype]
+    uses = "wgmma" if passes == WARPGROUPS else "mma.sync"
+    tile = WgmmaTile(64, 64, 64, (4, 1), 4, (False, True))
+    monkeypatch.setattr(mma_tiles, "WGMMA_COSTS", {tile: TileCost(0, 0, 0, 1)})
 
     def body(x, r):
         y = graph.conv(
@@ -61,7 +71,7 @@ def test_convolution_and_what_follows(dtype):
         )
         return graph.relu(graph.add(graph.add(y, weights(40, dtype=element)), r))
 
-    check(body, f"2x9x8x16x{dtype}", f"2x5x8x40x{dtype}")
+    check(body, f"2x9x8x16x{dtype}", f"2x5x8x40x{dtype}", passes=passes, uses=uses)
 
 
 @pytest.mark.parametrize(
@@ -88,6 +98,18 @@ def test_images_of_odd_channels(channels, strides, kernel, low, dtype):
         )
 
     check(body, f"2x{channels}x12x11xf32", kernels=2, bound=2e-3 if dtype == "f16" else 1e-6)
+
+
+@pytest.mark.parametrize("bulk", [(False, False), (False, True), (True, True)])
+def test_warpgroups_compute_the_same(monkeypatch, bulk):
+    tile = WgmmaTile(64, 32, 64, (4, 1), 3, bulk)
+    monkeypatch.setattr(mma_tiles, "WGMMA_COSTS", {tile: TileCost(0, 0, 0, 1)})
+
+    def body(x, r):
+        y = graph.matmul(x, weights(192, 40))
+        return graph.relu(graph.add(graph.add(y, weights(40)), r))
+
+    check(body, "2x33x192xf16", "2x33x40xf16", passes=WARPGROUPS, uses="wgmma")
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
