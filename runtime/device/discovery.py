@@ -1,7 +1,7 @@
 """Discovery of the devices of this machine."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...errors import DeviceError, UnknownTargetError, UsageError
 from ..targets import Target, resolve_target
@@ -61,27 +61,43 @@ def on_this_machine(target: Target) -> Target:
     if target.family_of is None or target.variant != "host":
         return target
     try:
-        devices = find_devices(target.driver)
+        family, _ = _family(target)
     except DeviceError:
-        devices = []
-    family = target.family_of(devices[0].name) if devices else None
-    return replace(target, variant=family or "portable")
+        family = None
+    return resolve_target(f"{target.name}:{family or 'portable'}")
+
+
+def _family(target: Target) -> tuple[str | None, str]:
+    """The family of the first device, None if it is unknown or there is none, and its name.
+
+    Raises `DeviceError` if the driver is missing.
+    """
+    assert target.family_of is not None
+    devices = find_devices(target.driver)
+    if not devices:
+        return None, ""
+    told = devices[0].name
+    if target.family_property:
+        given = f"- {target.family_property}: "
+        lines = device_details(target.driver)
+        told = next((line.removeprefix(given) for line in lines if line.startswith(given)), "")
+    return target.family_of(told), devices[0].name
 
 
 def require_family(target: Target, origin: str) -> None:
     """Raise `DeviceError` if `origin`, compiled for `target`, may compute wrong results on the
     device of this machine, because that is of another family."""
-    variants = target.variants
-    if target.family_of is None or variants[target.variant] == variants["portable"]:
+    if target.variant not in target.of_family:
         return
-    for device in find_devices(target.driver)[:1]:
-        family = target.family_of(device.name)
-        if family not in (None, target.variant):
-            raise DeviceError(
-                f"{origin}: the module was compiled for {target.spelling}, and the device here "
-                f"is '{device.name}': compile it for {target.name}:{family}, or "
-                f"{target.name}:portable"
-            )
+    family, name = _family(target)
+    if family not in (None, target.variant):
+        others = [
+            f"{target.name}:{each}" for each in (family, "portable") if each in target.variants
+        ]
+        raise DeviceError(
+            f"{origin}: the module was compiled for {target.spelling}, and the device here is "
+            f"'{name}': compile it for {', or '.join(others)}"
+        )
 
 
 def select_targets(names: Iterable[str], wanted: str | None, origin: str) -> list[str]:

@@ -67,6 +67,11 @@ class Target:
     """Function that tells whether code for a variant can query the CPU it runs on."""
     family_of: Callable[[str], str | None] | None = field(default=None, repr=False, compare=False)
     """Function from a device name to its variant, None if the family is unknown."""
+    family_property: str = ""
+    """The property that the driver reports of a device that `family_of` receives instead of its
+    name."""
+    of_family: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """Variants whose code may compute wrong results, or fail, on devices of other families."""
     narrow_floats: tuple[str, ...] = ("f16", "bf16")
     """16-bit float types whose matmuls the backend can compile."""
     fallback: Flags = ()

@@ -36,6 +36,15 @@ _HOPPER = (
 """The backend's description of a GPU of capability 9.0: it is that of sm_89, but for the
 architecture, the version of PTX, and the shared memory."""
 
+_EXACT = {"9.0": "sm_90a"}
+"""Variants for one compute capability alone."""
+
+
+def family_of(capability: str) -> str:
+    """A variant for devices of a compute capability."""
+    return _EXACT.get(capability, "sm_80")
+
+
 CUDA = Target(
     name="cuda",
     pipeline="cuda",
@@ -46,6 +55,9 @@ CUDA = Target(
         | {"sm_90a": ()}
     ),
     variant="sm_80",
+    family_of=family_of,
+    family_property="gpu-compute-capability",
+    of_family=frozenset(_EXACT.values()),
     overrides=MappingProxyType(
         {
             "sm_75": {"pipeline": "gpu", "narrow_floats": ()},

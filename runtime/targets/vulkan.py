@@ -74,4 +74,5 @@ VULKAN = Target(
     variant="host",
     narrow_floats=SPIRV_NARROW_FLOATS,
     family_of=family_of,
+    of_family=frozenset(_FAMILIES),
 )

@@ -84,6 +84,18 @@ def test_code_for_another_family_is_refused(devices):
     require_family(resolve_target("vulkan:intel"), "model.vmfb")  # the code is for any device
 
 
+def test_code_for_one_compute_capability_is_refused_on_others(devices, monkeypatch):
+    devices("NVIDIA L4")
+    told = ["- gpu-compute-capability: 8.9", "- gpu-arch-name: sm_89"]
+    monkeypatch.setattr(discovery, "device_details", lambda driver: told)
+    require_family(resolve_target("cuda:sm_120"), "model.vmfb")  # the driver tells
+    with pytest.raises(DeviceError, match=r"sm_90a.*'NVIDIA L4': compile it for cuda:sm_80$"):
+        require_family(resolve_target("cuda:sm_90a"), "model.vmfb")
+    told[0] = "- gpu-compute-capability: 9.0"
+    require_family(resolve_target("cuda:sm_90a"), "model.vmfb")
+    assert on_this_machine(resolve_target("cuda")).variant == "sm_80"
+
+
 def test_a_missing_driver_is_named():
     assert find_devices("local-task")
     with pytest.raises(DeviceError, match="no driver for 'metalhammer'"):
