@@ -218,7 +218,7 @@ OUTSIDE = {
         "distributed/",
         "benchmarks/",
     ),
-    "iree": ("runtime/", "benchmarks/peers.py"),
+    "iree": ("runtime/", "benchmarks/peers.py", "benchmarks/mma_device.py"),
     "torch_mlir": ("mlir.py",),
 }
 
