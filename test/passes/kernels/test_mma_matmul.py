@@ -5,52 +5,18 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+from mma_kernels import convolved, run
 
 from graphc.benchmarks.measure import largest_difference
-from graphc.dialects import graph, iree
-from graphc.mlir import arith, ir
-from graphc.passes.kernels.mma_matmul import MmaMatmulEmitter, MmaShape, MmaTile
+from graphc.passes.kernels.mma_matmul import MmaShape, MmaTile
 from graphc.passes.kernels.mma_operands import ImageWindows
 from graphc.passes.kernels.mma_tiles import COSTS, F32_COSTS, TF32_COSTS
-from harness import simt
 
 F16, BF16, F32 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32))
 
 
 def products_of(dtype):
     return 3 if dtype == F32 else 1
-
-
-def run(context, shape, left, right):
-    """The results of the kernel, ``[batch or parts, m, n]``."""
-    context.allow_unregistered_dialects = True
-    module = ir.Module.create()
-    dtype = F32 if shape.parts > 1 else shape.dtype
-    outer = shape.batch * shape.parts
-    result = np.full(outer * shape.m * shape.n, np.nan, dtype)
-    buffers = [left.reshape(-1), right.reshape(-1), result]
-    types = [iree.Buffer(graph.element_type(each.dtype), each.size) for each in buffers]
-
-    def kernel(number, a, b, c):
-        def prepare(at, column, lanes):
-            del column
-            type_ = ir.VectorType.get([lanes], types[2].element)
-
-            def finish(accumulators):
-                narrow = accumulators if dtype == F32 else arith.truncf(type_, accumulators)
-                emitter.store(narrow, c, at)
-
-            return finish
-
-        emitter = MmaMatmulEmitter(shape, a, b)
-        emitter.workgroup(number, prepare)
-
-    with ir.InsertionPoint(module.body):
-        executable = iree.define_kernel("k", types, kernel, threads=shape.tile.threads)
-    module.operation.verify()
-    (function,) = simt.find_all(executable, "func.func")
-    simt.run_kernel(function, shape.tile.threads, shape.workgroups, buffers)
-    return result.reshape(outer, shape.m, shape.n)
 
 
 @pytest.mark.parametrize(
@@ -104,18 +70,6 @@ def test_windows(context, windows, filters, dtype):
     expected = convolved(x.astype(np.float64), w.astype(np.float64), windows)
     bound = {F16: 1e-3, F32: 5e-7}[dtype]
     assert largest_difference(y.reshape(expected.shape), expected) <= bound
-
-
-def convolved(x, w, windows):
-    result = np.zeros((len(x), *windows.positions, len(w)))
-    for tap in np.ndindex(*windows.kernel):
-        for position in np.ndindex(*windows.positions):
-            steps = zip(position, windows.strides, windows.low, tap, windows.dilations, strict=True)
-            at = tuple(p * stride - low + t * dilation for p, stride, low, t, dilation in steps)
-            if all(0 <= i < size for i, size in zip(at, windows.image[1:], strict=False)):
-                every = slice(None)
-                result[(every, *position)] += x[(every, *at)] @ w[(every, *tap)].T
-    return result
 
 
 @pytest.mark.parametrize(

@@ -5,51 +5,19 @@ from dataclasses import replace
 import ml_dtypes
 import numpy as np
 import pytest
+from mma_kernels import convolved, run
 
 from graphc.benchmarks.measure import largest_difference
-from graphc.dialects import graph, iree
-from graphc.mlir import arith, ir
-from graphc.passes.kernels import wgmma_matmul
+from graphc.passes.kernels import bulk_copy, wgmma_matmul
+from graphc.passes.kernels.bulk_copy import BulkCopies
 from graphc.passes.kernels.mma_matmul import MmaShape
+from graphc.passes.kernels.mma_operands import ImageWindows
+from graphc.passes.kernels.mma_tiles import WGMMA_COSTS
 from graphc.passes.kernels.wgmma_matmul import WgmmaMatmulEmitter, WgmmaTile
 from harness import simt
 
-F16, BF16, F32 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32))
-
-
-def run(context, shape, left, right):
-    """The results of the kernel, ``[batch or parts, m, n]``."""
-    context.allow_unregistered_dialects = True
-    module = ir.Module.create()
-    dtype = F32 if shape.parts > 1 else shape.dtype
-    outer = shape.batch * shape.parts
-    result = np.full(outer * shape.m * shape.n, np.nan, dtype)
-    buffers = [left.reshape(-1), right.reshape(-1), result]
-    types = [iree.Buffer(graph.element_type(each.dtype), each.size) for each in buffers]
-    if any(shape.tile.bulk):
-        buffers.append(np.zeros(shape.tile.scratch_bytes(shape.workgroups), np.int8))
-        types.append(iree.Buffer(ir.IntegerType.get_signless(8), buffers[-1].size))
-
-    def kernel(number, a, b, c, *scratch):
-        def prepare(at, column, lanes):
-            del column
-            type_ = ir.VectorType.get([lanes], types[2].element)
-
-            def finish(accumulators):
-                narrow = accumulators if dtype == F32 else arith.truncf(type_, accumulators)
-                emitter.store(narrow, c, at)
-
-            return finish
-
-        emitter = WgmmaMatmulEmitter(shape, a, b, *scratch)
-        emitter.workgroup(number, prepare)
-
-    with ir.InsertionPoint(module.body):
-        executable = iree.define_kernel("k", types, kernel, threads=shape.tile.threads)
-    module.operation.verify()
-    (function,) = simt.find_all(executable, "func.func")
-    simt.run_kernel(function, shape.tile.threads, shape.workgroups, buffers)
-    return result.reshape(outer, shape.m, shape.n)
+COPIED, BULK = (False, False), (True, True)
+F16, BF16 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16))
 
 
 @pytest.mark.parametrize(
@@ -76,22 +44,58 @@ def test_products(context, m, n, k, tile, options, bulk):
     )
 
 
+@pytest.mark.parametrize("bulk", [(False, False), (False, True)])
 @pytest.mark.parametrize(
-    ("name", "change", "bulk", "message"),
+    "windows",
     [
-        ("fence_proxy", lambda: None, (False, False), "without a fence"),
-        ("_IN_FLIGHT", 0, (False, False), ""),
-        ("_IN_FLIGHT", 0, (True, True), ""),
-        ("wait_for_products", lambda registers: registers, (True, True), "in flight"),
+        ImageWindows((2, 9, 7, 64), (3, 3), (5, 4), (2, 2), (1, 1), (1, 1)),
+        ImageWindows((1, 9, 8, 8), (3, 2), (9, 4), (1, 2), (1, 1), (1, 1)),
     ],
 )
-def test_what_is_missing_is_found(context, monkeypatch, name, change, bulk, message):
-    """The interpreter finds kernels without a fence or a wait."""
-    if name == "_IN_FLIGHT":  # of the copies alone: they come a step too early
-        monkeypatch.setattr(WgmmaMatmulEmitter, "_ahead", 2)
-        message = "may still be read" if bulk == (False, False) else "without an end|still be read"
-    else:
-        monkeypatch.setattr(wgmma_matmul, name, change)
+def test_windows(context, windows, bulk):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(windows.image).astype(F16)
+    w = rng.standard_normal((48, *windows.kernel, windows.channels)).astype(F16)
+    tile = WgmmaTile(64, 64, 64, (4, 1), 4, bulk)
+    y = run(context, MmaShape(windows.rows, 48, windows.columns, F16, tile, windows=windows), x, w)
+    expected = convolved(x.astype(np.float64), w.astype(np.float64), windows)
+    assert largest_difference(y.reshape(expected.shape), expected) <= 1e-3
+
+
+@pytest.mark.parametrize("tile", WGMMA_COSTS, ids=str)
+def test_tiles_fit(context, tile):
+    """Every tile computes a border, and fits into the shared memory of a multiprocessor."""
+    assert tile.shared_bytes(2) <= 227 * 1024
+    rng = np.random.default_rng(0)
+    m, n, k = tile.rows - 8, tile.columns - 8, 72
+    a, b = (rng.standard_normal(s).astype(F16) for s in ((m, k), (n, k)))
+    y = run(context, MmaShape(m, n, k, F16, tile), a, b)
+    assert largest_difference(y[0], a.astype(np.float64) @ b.astype(np.float64).T) <= 1e-3
+
+
+def without(name):
+    """A change that leaves out what `name` of the emitter does."""
+    return WgmmaMatmulEmitter, name, lambda self, *_: None
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "change", "bulk", "message"),
+    [
+        (wgmma_matmul, "fence_proxy", lambda: None, COPIED, "without a fence"),
+        (wgmma_matmul, "wait_for_products", lambda y: y, BULK, "products are in flight"),
+        (*without("barrier"), COPIED, "no barrier between"),
+        (*without("wait_for_copies"), COPIED, "not there yet"),
+        (WgmmaMatmulEmitter, "_ahead", 2, COPIED, "may still be read"),
+        (WgmmaMatmulEmitter, "_ahead", 2, BULK, "without an end"),
+        (BulkCopies, "wait", lambda self, step: self.emitter.divide(step, 3)[1], BULK, "not there"),
+        (BulkCopies, "wait_until_free", lambda *_: None, BULK, "may still be read"),
+        (bulk_copy, "publish_map", lambda *_: None, BULK, "not in memory"),
+        (bulk_copy, "expect_bytes", lambda *_: None, BULK, "nobody has arrived"),
+    ],
+)
+def test_what_is_missing_is_found(context, monkeypatch, where, name, change, bulk, message):
+    """The interpreter finds kernels without a fence, a wait or a barrier."""
+    monkeypatch.setattr(where, name, change)
     shape = MmaShape(64, 32, 512, F16, WgmmaTile(64, 32, 64, (4, 1), 3, bulk))
     a, b = (np.ones((rows, 512), F16) for rows in (64, 32))
     with pytest.raises(simt.UndefinedBehaviour, match=message):
