@@ -159,7 +159,7 @@ def work(archive: Path, wanted: Sequence[str]) -> None:
 
 @dataclass
 class Progress:
-    """What is still to be run, and the results, by ``<problem>:<number>``."""
+    """Kernels still to be run, and the results, by ``<problem>:<number>``."""
 
     problems: Sequence[Problem]
     results: dict[str, Result] = field(default_factory=dict[str, Result])

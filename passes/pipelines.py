@@ -49,6 +49,12 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
     )
 
 
+_CUDA = _for_gpus(
+    "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
+    "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
+)
+
+
 PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
@@ -82,14 +88,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         *_CLEAN,
         "graph-hoist-sizes",  # which have their last operands
     ),
-    "cuda": _for_gpus(
-        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
-        "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
-    ),
-    "hopper": _for_gpus(
-        "graph-conv-to-matmul{{narrow=few pointwise=true implicit=true tf32={tf32}}}",  # our tiles
-        "graph-transpose-weights{{tf32={tf32}}}",  # after all that folds transposes
-    ),
+    "cuda": _CUDA,
+    "hopper": _CUDA,
     "gpu": _for_gpus(
         "graph-conv-to-matmul{{narrow=none}}",  # tensor cores read windows as they are
     ),
@@ -125,7 +125,8 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "workaround-shared-rows",  # what is computed twice is one value by now
     ),
     "hopper": (
-        "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true warpgroups=true tf32={tf32}}}",
+        "convert-graph-to-linalg{{"  # our tiles, and those of warpgroups
+        "gpu=true row-tile=64 mma-sync=true warpgroups=true tf32={tf32}}}",
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
     ),
