@@ -37,7 +37,11 @@ class Boxes:
 
 
 def write_map(boxes: Boxes, pointer: ir.Value, shared: ir.Value) -> None:
-    """Write the tensor map of a matrix at `pointer` (i64) to zeros in shared memory (i32)."""
+    """Write the tensor map of a matrix at `pointer` (i64) to zeros in shared memory (i32).
+
+    Strides are in bytes, as PTX defines them. Assemblers up to that of CUDA 12.6 take sixteenths
+    (Triton works around it): drivers must be newer.
+    """
     bytes_ = boxes.columns * 2
     fields = ["global_address.shared::cta.b1024.b64 [$0], $1", "rank.shared::cta.b1024.b32 [$0], 1"]
     for axis, (size, box) in enumerate(

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from ...mlir import arith, ir, llvm
 from .emitter import Registers
 
-WARPGROUP = 128
-"""Threads of a warpgroup."""
 WGMMA_M = 64
 """Rows of the left operand."""
 WGMMA_K = 16

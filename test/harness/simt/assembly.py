@@ -8,7 +8,7 @@ import numpy as np
 
 from graphc.mlir import ir
 
-from .lock_step import element_dtype, rule
+from .lock_step import rule
 from .state import GlobalMemory, SharedBytes, UndefinedBehaviour, Values, Workgroup
 
 AsmRule = Callable[[Workgroup, ir.Operation, re.Match[str]], Sequence[Any]]
@@ -67,6 +67,3 @@ def one_thread(state: Workgroup, value: ir.Value) -> int:
     if state.active.sum() != 1:
         raise UndefinedBehaviour("several threads do what one has to do")
     return int(state.known[value][state.active][0])
-
-
-__all__ = ["assembly", "element_dtype", "memory_at", "one_thread", "shared_bytes"]
