@@ -11,6 +11,7 @@ from .dispatch import VIEWS, behind_barrier, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
+from .row_copy_kernel import concat_by_kernel, is_for_row_copy, slice_by_kernel
 from .transpose_kernel import is_for_kernel, transpose_by_kernel
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
@@ -172,14 +173,22 @@ def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Valu
         is_constant = isinstance(graph.graph_op(value.owner), graph.ConstantOp)
         parts.append((is_constant, x, offsets, shape))
         start = start + shape[axis]
+    if (y := concat_by_kernel(ctx, op, xs)) is not None:
+        return y
     result = ctx.empty(type_)
     for _, x, offsets, shape in sorted(parts, key=lambda part: part[0]):
         result = insert_slice(ctx, x, result, offsets, shape)
     return result
 
 
-@lowers(graph.SliceOp, fuses=Fusion.PRODUCER)
+def _fusion_of_slice(op: graph.SliceOp) -> Fusion:
+    return Fusion.NONE if is_for_row_copy(op) else Fusion.PRODUCER
+
+
+@lowers(graph.SliceOp, fuses=_fusion_of_slice)
 def slice_(ctx: Lowering, op: graph.SliceOp, x: ir.Value) -> ir.Value:
+    if (y := slice_by_kernel(ctx, op)) is not None:
+        return y
     attrs = op.attrs
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
     if 0 in sizes:

@@ -1,0 +1,149 @@
+"""Calls of the kernel that concatenates and slices rows, on CPUs that kernels are written for
+(`kernels.row_copy`).
+
+IREE compiles a dispatch for each operand of a concatenation, and copies row by row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...dialects import graph, iree
+from ...dialects.locations import node_name
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir
+from ..kernels.row_copy import BYTES, WORKGROUPS_PER_THREAD, RowCopyEmitter, RowPart
+from .kernel_calls import define, flat_of
+from .lowering import Lowering, Size, plain_type
+
+MAX_PARTS = 16
+
+
+@dataclass(frozen=True)
+class CopiedPart:
+    """`length` elements from `offset` on of each row of the lowered `value`, whose rows have
+    `stride` elements."""
+
+    value: ir.Value
+    stride: Size
+    offset: Size
+    length: Size
+
+
+def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value | None:
+    """Concatenate the lowered operands `xs` of `op`; None if the kernel does not."""
+    type_, axis = graph.type_of(op.result), op.attrs["axis"]
+    if not _has_kernels(ctx) or not _is_of_rows(type_, axis):
+        return None
+    parts = [
+        _part(ctx, x, value, axis)
+        for x, value in zip(xs, op.xs, strict=True)
+        if 0 not in graph.type_of(value).shape
+    ]
+    if not 1 < len(parts) <= MAX_PARTS:
+        return None
+    ctx.statistics("row-copy").record_fired(node_name(op.operation))
+    return _run(ctx, parts, graph.element_count(type_.shape[:axis]), type_)
+
+
+def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
+    """Slice the operand of `op`; None if the kernel does not."""
+    if not _has_kernels(ctx) or not is_for_row_copy(op):
+        return None
+    ctx.statistics("row-copy").record_fired(node_name(op.operation))
+    axis, type_ = _sliced_axis(op), graph.type_of(op.result)
+    assert axis is not None
+    rows = graph.element_count(type_.shape[:axis])
+    return _run(ctx, [_slice_part(ctx, op, axis)], rows, type_)
+
+
+def is_for_row_copy(op: graph.SliceOp) -> bool:
+    """Return whether the kernel slices the operand of `op`: rows, for kernels that read the
+    result, or for the caller. IREE's code reads the operand in place, as concatenations do."""
+    axis = _sliced_axis(op)
+    if axis is None or not _is_of_rows(graph.type_of(op.result), axis):
+        return False
+    users = [use.owner for use in op.result.uses]
+    others = [each for each in users if not isinstance(graph.graph_op(each), graph.ConcatOp)]
+    return bool(others) and all(
+        user.operation.name == "func.return"
+        or isinstance(graph.graph_op(user), graph.KernelContraction)
+        for user in others
+    )
+
+
+def _has_kernels(ctx: Lowering) -> bool:
+    return not ctx.gpu and not ctx.in_kernel and ctx.cpu.has_vectors
+
+
+def _is_of_rows(type_: graph.TensorType, axis: int) -> bool:
+    """Return whether the kernel copies along `axis` of a tensor: elements of whole bytes, in
+    several rows. A single one is contiguous, and IREE has it written in place."""
+    is_of_bytes = not graph.bit_width(type_.dtype) % 8 and type_.dtype.itemsize <= 8
+    rows = graph.element_count(type_.shape[:axis])
+    return is_of_bytes and rows != 1 and 0 not in type_.shape
+
+
+def _part(ctx: Lowering, x: ir.Value, value: ir.Value, axis: int) -> CopiedPart:
+    """An operand of a concatenation along `axis`, lowered to `x`. A slice along the same axis is
+    read where it is."""
+    producer = None if isinstance(value.owner, ir.Block) else graph.graph_op(value.owner)
+    if isinstance(producer, graph.SliceOp) and _sliced_axis(producer) == axis:
+        return _slice_part(ctx, producer, axis)
+    length = graph.element_count(graph.type_of(value).shape[axis:])
+    return CopiedPart(x, length, 0, length)
+
+
+def _slice_part(ctx: Lowering, op: graph.SliceOp, axis: int) -> CopiedPart:
+    source = graph.type_of(op.x).shape
+    inner = graph.element_count(source[axis + 1 :])
+    length = graph.element_count(graph.type_of(op.result).shape[axis:])
+    return CopiedPart(
+        ctx.values[op.x],
+        graph.element_count(source[axis:]),
+        op.attrs["starts"][axis] * inner,
+        length,
+    )
+
+
+def _sliced_axis(op: graph.SliceOp) -> int | None:
+    """The only axis along which `op` takes a part, which is contiguous; None if there is none."""
+    source, result = graph.type_of(op.x).shape, graph.type_of(op.result).shape
+    axes = [axis for axis in range(len(source)) if source[axis] != result[axis]]
+    if len(axes) != 1 or any(step != 1 for step in op.attrs["steps"]):
+        return None
+    return axes[0]
+
+
+def _run(
+    ctx: Lowering, parts: Sequence[CopiedPart], rows: Size, type_: graph.TensorType
+) -> ir.Value:
+    """Run the kernel. All sizes are arguments, so that there is one for each number of parts."""
+    total: Size = 0
+    for part in parts:
+        total = total + part.length
+    sizes = [rows, total, *(part.stride for part in parts)]
+    names = [Dim.symbol(f"row_copy_{number}") for number in range(len(sizes))]
+    shapes = [[names[0], name] for name in (*names[2:], names[1])]
+    memory = [flat_of(type_.with_shape(shape), names) for shape in shapes]
+    count, itemsize = len(parts), type_.dtype.itemsize
+
+    def kernel(workgroup_id: ir.Value, workgroups: ir.Value, *arguments: ir.Value) -> None:
+        given, more = arguments[: len(names)], arguments[len(names) :]
+        offsets, lengths, buffers = more[:count], more[count : 2 * count], more[2 * count :]
+        found = [RowPart(*each) for each in zip(buffers, given[2:], offsets, lengths, strict=False)]
+        emitter = RowCopyEmitter(itemsize, found, buffers[-1])
+        emitter.workgroup(workgroup_id, workgroups, given[0])
+
+    moved = arith.muli(ctx.index(graph.element_count(type_.shape)), ctx.index(itemsize))
+    wanted = arith.maxui(arith.divui(moved, ctx.index(BYTES)), ctx.index(1))
+    workgroups = arith.minui(wanted, ctx.index(WORKGROUPS_PER_THREAD * ctx.threads))
+    places = [part.offset for part in parts] + [part.length for part in parts]
+    scalars = [workgroups, *map(ctx.index, sizes), *map(ctx.index, places)]
+    name = define(
+        ctx, "row_copy", (count, str(type_.dtype), *memory), memory, kernel, 0, len(scalars)
+    )
+    operands = [part.value for part in parts]
+    results = [plain_type(type_)]
+    return iree.run_kernel(name, workgroups, operands, results, scalars, ctx.dynamic_sizes(type_))[
+        0
+    ]
