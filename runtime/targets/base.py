@@ -16,6 +16,21 @@ COMMON_FLAGS: Flags = (
 )
 """Backend flags of all targets."""
 
+_INPUTS = ("input_stablehlo", "input_torch", "input_tosa")
+_DEVICES = ("cuda", "metal_spirv", "rocm", "vmvx", "vulkan_spirv")
+
+
+def without_plugins(device: str = "") -> Flags:
+    """Flags that turn off plugins of the backend: those for input that graphc does not make, and
+    those for other devices than `device`. The CPU's stay, as constants are evaluated on it.
+
+    A plugin loads dialects, and the backend tries each set of patterns on all ops that are loaded,
+    for each dispatch again: without them it takes a fifth less time, for the same code.
+    """
+    devices = [f"hal_target_{each}" for each in _DEVICES if each != device]
+    return tuple(f"--iree-plugin=-{name}" for name in (*_INPUTS, *devices))
+
+
 SPIRV_FLAGS: Flags = (
     # With it, a layer normalisation of 2x3x4x5 would be rejected for its vectors of 8 elements.
     "--iree-dispatch-creation-enable-aggressive-fusion=false",

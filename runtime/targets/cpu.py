@@ -8,7 +8,7 @@ import platform
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .base import Flags, Target
+from .base import Flags, Target, without_plugins
 from .cpu_features import bf16_unit, int8_unit
 from .cpu_models import cpu_model
 
@@ -49,6 +49,7 @@ CPU = Target(
     pipeline="cpu",
     driver="local-task",
     backend_flags=(
+        *without_plugins(),
         "--iree-hal-target-device=local",
         "--iree-hal-local-target-device-backends=llvm-cpu",
         # A reduction with several uses, fused into a reduction of its own result, would be

@@ -9,7 +9,7 @@ instruction of sm_80, and fails.
 
 from types import MappingProxyType
 
-from .base import WITHOUT_SHARED_ROWS, Target
+from .base import WITHOUT_SHARED_ROWS, Target, without_plugins
 
 _ARCHITECTURES = {
     "sm_80": "sm_80", "sm_75": "sm_75", "sm_86": "sm_86", "sm_89": "sm_89", "sm_90": "sm_89",
@@ -49,7 +49,7 @@ CUDA = Target(
     name="cuda",
     pipeline="cuda",
     driver="cuda",
-    backend_flags=("--iree-hal-target-device=cuda",),
+    backend_flags=(*without_plugins("cuda"), "--iree-hal-target-device=cuda"),
     variants=MappingProxyType(
         {name: (f"--iree-cuda-target={told}",) for name, told in _ARCHITECTURES.items()}
         | {"sm_90a": ()}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .base import SPIRV_FLAGS, SPIRV_NARROW_FLOATS, Flags, Target
+from .base import SPIRV_FLAGS, SPIRV_NARROW_FLOATS, Flags, Target, without_plugins
 
 _PORTABLE = "vp_android_baseline_2022"
 """The backend's profile of features that all devices have: 32-bit types, no subgroups."""
@@ -66,6 +66,7 @@ VULKAN = Target(
     pipeline="vulkan",
     driver="vulkan",
     backend_flags=(
+        *without_plugins("vulkan_spirv"),
         *SPIRV_FLAGS,
         "--iree-hal-target-device=vulkan",
         "--iree-hal-memoization=false",  # memoized command buffers reused the first call's data

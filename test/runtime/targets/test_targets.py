@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from graphc.errors import UnknownTargetError
@@ -75,3 +77,15 @@ def test_variants_compile_whatever_this_machine_is(source, variant):
     )
     architecture = b"arm_64" if variant in ("arm64", "neoverse-v2") else b"x86_64"
     assert b"embedded-elf-" + architecture in module
+
+
+@pytest.mark.parametrize("target", ["cpu", "cuda", "vulkan:portable"])
+def test_plugins_for_other_devices_change_no_code(source, target, tmp_path):
+    row = resolve_target(target)
+    flags = tuple(flag for flag in row.backend_flags if "plugin" not in flag)
+    assert len(flags) < len(row.backend_flags)
+    path = tmp_path / "add.mlir"  # code has the places of ops
+    path.write_bytes(source("add"))
+    rows = (row, replace(row, backend_flags=flags))
+    ours, theirs = (compile_module(path, target=each, threads=1) for each in rows)
+    assert ours == theirs
