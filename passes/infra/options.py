@@ -42,13 +42,14 @@ class PassOption:
         return functools.reduce(getattr, self.path, instance)
 
 
-def options_of(cls: type) -> dict[str, PassOption]:
+@functools.cache
+def options_of(cls: type) -> Mapping[str, PassOption]:
     """The options of the dataclass `cls` by name, in the order of its fields.
 
     A field that is a dataclass itself contributes its fields in its place: its options are spelled
     as if they were those of `cls`.
     """
-    hints = typing.get_type_hints(cls)
+    hints = _field_types(cls)
     found: dict[str, PassOption] = {}
     for field in dataclasses.fields(cls):
         option = PassOption((field.name,), hints[field.name], _default(field))
@@ -58,7 +59,13 @@ def options_of(cls: type) -> dict[str, PassOption]:
         for name, inner in options_of(typing.cast(type, option.type_)).items():
             default = inner.default if option.is_required else inner.value(option.default)
             found[name] = PassOption((field.name, *inner.path), inner.type_, default)
-    return found
+    return types.MappingProxyType(found)
+
+
+@functools.cache
+def _field_types(cls: type) -> Mapping[str, Any]:
+    """The types of the fields of `cls`, which are written as text."""
+    return types.MappingProxyType(typing.get_type_hints(cls))
 
 
 def build(cls: type, options: Mapping[str, str]) -> Any:
@@ -84,7 +91,7 @@ def build(cls: type, options: Mapping[str, str]) -> Any:
 def _construct(cls: type, values: Mapping[tuple[str, ...], Any]) -> Any:
     """An instance of the dataclass `cls` from the values at the ends of paths of fields."""
     arguments: dict[str, Any] = {path[0]: value for path, value in values.items() if not path[1:]}
-    hints = typing.get_type_hints(cls)
+    hints = _field_types(cls)
     for name in {path[0] for path in values if path[1:]}:
         inner = {path[1:]: value for path, value in values.items() if path[0] == name}
         arguments[name] = _construct(hints[name], inner)

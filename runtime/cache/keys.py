@@ -106,6 +106,7 @@ def _source_files() -> tuple[Path, ...]:
     return tuple(sorted([*_PACKAGE_FOLDER.glob("*.py"), *below]))
 
 
+@functools.cache
 def is_own_source(path: str | None) -> bool:
     """Return whether `digest_of_sources` covers the file."""
     if path is None or not (file := Path(path)).is_relative_to(_PACKAGE_FOLDER):
