@@ -236,27 +236,27 @@ def test_what_depends_on_the_calls_before_is_found_and_reduced(tmp_path, monkeyp
 
 def test_graphs_are_called_with_other_values_and_sizes(drawn):
     values = sizes = 0
-    for case in drawn[:60]:
+    for case in drawn[:30]:
         first, *others = inputs_of(case)
         for each in others:
             assert set(each.expected) == set(first.expected)
             same = all(a.shape == first.feeds[name].shape for name, a in each.feeds.items())
             values, sizes = values + same, sizes + (not same)
-    assert values > 60
-    assert sizes > 25
+    assert values > 30
+    assert sizes > 12
 
 
 def test_sizes_follow_values(drawn):
     """In some of the graphs, inputs of the same shapes give outputs of different shapes."""
     follow = 0
-    for case in drawn[:100]:
+    for case in drawn[:50]:
         first, *others = inputs_of(case)
         follow += any(
             all(array.shape == first.feeds[name].shape for name, array in each.feeds.items())
             and any(a.shape != first.expected[name].shape for name, a in each.expected.items())
             for each in others
         )
-    assert follow >= 10
+    assert follow >= 5
 
 
 def test_rounding_may_decide_what_other_inputs_give():

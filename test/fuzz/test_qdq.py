@@ -35,7 +35,7 @@ def drawn():
 
 def test_a_family_is_drawn_alone_and_among_others(drawn):
     assert all(case.family == QDQ for case in drawn)
-    families = [draw_case(3, index).family for index in range(60)]
+    families = [draw_case(3, index).family for index in range(20)]
     assert set(families) == {MIXED, QDQ}
     index = families.index(QDQ)
     again = draw_case(3, index)
@@ -226,10 +226,10 @@ def test_passes_for_other_units_are_interpreted():
 def test_inputs_have_other_values_and_sizes(drawn):
     shapes = [
         {name: array.shape for name, array in inputs.feeds.items()}
-        for case in drawn[:20]
+        for case in drawn[:10]
         for inputs in quantized_inputs(case)[1:]
     ]
-    assert len(shapes) > 20
+    assert len(shapes) > 10
     case = next(case for case in drawn if len(case.model.graph.output) > 1)
     exposed = with_quantized_outputs(case.model, case.feeds)
     assert len(exposed.graph.output) > len(case.model.graph.output)
@@ -237,6 +237,6 @@ def test_inputs_have_other_values_and_sizes(drawn):
 
 def test_a_run_of_one_family(tmp_path, capsys):
     arguments = ["--family=qdq", "--seed=2", "-o", str(tmp_path), "-j1"]
-    assert main([*arguments, "--graphs=2"]) == 0
-    assert "2 pass, 0 do not" in capsys.readouterr().out
-    assert main(["--seed=2", "-o", str(tmp_path), "-j1", "--graphs=2", "--resume"]) == 2
+    assert main([*arguments, "--graphs=1"]) == 0
+    assert "1 pass, 0 do not" in capsys.readouterr().out
+    assert main(["--seed=2", "-o", str(tmp_path), "-j1", "--graphs=1", "--resume"]) == 2
