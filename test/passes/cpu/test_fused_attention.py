@@ -42,19 +42,22 @@ def _compare(cases, vector_bits, tolerance=1e-5):
 
 @pytest.mark.parametrize("vector_bits", [128, 512])
 def test_sizes_and_masks(vector_bits):
+    """All sizes with and without each kind of mask, and both with each width of vectors."""
     random = np.random.default_rng(vector_bits)
     cases = Cases(opset=23)
-    for shape in SHAPES:
+    for number, shape in enumerate(SHAPES):
         batch, heads, queries, keys, *_ = shape
+        if number % 2 == (vector_bits == 128):
+            mask = random.standard_normal((queries, keys)).astype(np.float32)
+            cases.add("Attention", *_draw(random, *shape), is_causal=1, scale=0.3)
+            cases.add("Attention", *_draw(random, *shape), mask, is_causal=1)
+            continue
         cases.add("Attention", *_draw(random, *shape))
-        cases.add("Attention", *_draw(random, *shape), is_causal=1, scale=0.3)
         leads = ((1, 1), (batch, 1), (1, heads), (batch, heads))
         for lead in leads if queries == 37 else leads[-1:]:
             mask = random.standard_normal((*lead, queries, keys)).astype(np.float32)
             mask[..., 0] = -np.inf
             cases.add("Attention", *_draw(random, *shape), mask)
-        mask = random.standard_normal((queries, keys)).astype(np.float32)
-        cases.add("Attention", *_draw(random, *shape), mask, is_causal=1)
     _compare(cases, vector_bits)
 
 

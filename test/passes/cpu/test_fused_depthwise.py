@@ -76,10 +76,16 @@ def test_a_named_batch():
             np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("names", [("n", "h", "w"), (None, "h", None), (None, None, "w")])
 @pytest.mark.parametrize(
-    ("vector_bits", "activation", "threads", "stride"),
-    [(128, "Sigmoid", 1, 1), (256, "HardSwish", 2, 2), (512, "Relu", 2, 1)],
+    ("vector_bits", "activation", "threads", "stride", "names"),
+    [
+        (128, "Sigmoid", 1, 1, ("n", "h", "w")),
+        (256, "HardSwish", 2, 2, ("n", "h", "w")),
+        (512, "Relu", 2, 1, ("n", "h", "w")),
+        (256, "HardSwish", 2, 2, (None, "h", None)),
+        (512, "Relu", 2, 1, (None, "h", None)),
+        (128, "Sigmoid", 1, 1, (None, None, "w")),
+    ],
 )
 def test_named_sizes(vector_bits, activation, threads, stride, names):
     """Images of any size slide through the rows of a ring; threads share the pixels of low ones."""
