@@ -122,6 +122,13 @@ class Cases:
         """The same with `others` as feeds, too: see `compare_with_onnxruntime`."""
         compare_with_onnxruntime(self.model(), self.feeds, others, tolerances=self.tolerances)
 
+    def compare_evaluation_with_onnxruntime(self) -> None:
+        """The ops' numpy meanings alone against ONNX Runtime."""
+        model = self.model()
+        expected = run_onnxruntime(model, self.feeds)
+        found = evaluate(model, self.feeds)
+        compare(found, expected, self.outputs, self.tolerances, what="evaluated")
+
     def compare_evaluation(self) -> None:
         """The ops' numpy meanings against the reference evaluator of ONNX."""
         compare_evaluation(self.model(), self.feeds, tolerances=self.tolerances)

@@ -107,21 +107,24 @@ def test_scales_that_leave_a_fraction(is_named):
     The operator's specification says so (`length_resized`, beside a fractional `output_width` for
     half_pixel_symmetric only), and so do ONNX Runtime and PyTorch. ONNX's evaluator uses 2.4.
     """
-    cases = Cases(opset=19)
+    cases, evaluated = Cases(opset=19), Cases(opset=19)
     x = Feed(X, ["n", 2, "h", "w"]) if is_named else X
     row = _floats(1, 4)
     row = Feed(row, [1, "w"]) if is_named else row
     roi = [0, 0, 0.1, -0.2, 1, 1, 0.7, 1.1]
-    for coordinates in LENGTHS:
+    for number, coordinates in enumerate(LENGTHS):
         form = {"coordinate_transformation_mode": coordinates}
         cases.add("Resize", x, None, const([1.0, 1.0, 0.6, 1.7]), mode="linear", **form)
         cases.add("Resize", x, None, const([1.0, 1.0, 1.3, 0.3]), mode="cubic", **form)
         cases.add("Resize", row, None, const([1.0, 0.3]), mode="linear", **form)
-        for rounding in ROUNDINGS[:1] if is_named else ROUNDINGS:
+        for place, rounding in enumerate(ROUNDINGS[:1] if is_named else ROUNDINGS):
+            some = cases if is_named or (number + place) % 2 == 0 else evaluated
             scales = const([1.0, 1.0, 0.6, 1.7])
-            cases.add("Resize", x, None, scales, nearest_mode=rounding, **form)
+            some.add("Resize", x, None, scales, nearest_mode=rounding, **form)
     crop = {"coordinate_transformation_mode": "tf_crop_and_resize"}
     cases.add("Resize", x, const(roi), const([1.0, 1.0, 0.6, 1.7]), mode="linear", **crop)
+    if evaluated.nodes:
+        evaluated.compare_evaluation_with_onnxruntime()
     cases.compare_with_onnxruntime()
 
 
@@ -151,15 +154,17 @@ def test_sizes_are_products_in_f32(is_named):
 
 @pytest.mark.parametrize("is_named", [False, True])
 def test_nearest_by_whole_factors(is_named):
-    """Elements are repeated or left out, where the coordinates allow that."""
+    """Elements are repeated or left out, where the coordinates allow that. Of two factors, one is
+    that of known sizes, the other that of named ones."""
     cases = Cases(opset=19)
     x = _floats(1, 2, 5, 13)
     x = Feed(x, ["n", 2, "h", "w"]) if is_named else x
-    for coordinates in COORDINATES:
-        for rounding in ROUNDINGS:
+    for first, coordinates in enumerate(COORDINATES):
+        for second, rounding in enumerate(ROUNDINGS):
             form = {"coordinate_transformation_mode": coordinates, "nearest_mode": rounding}
-            cases.add("Resize", x, None, const([1.0, 1.0, 3.0, 0.25]), **form)
-            cases.add("Resize", x, None, const([1.0, 1.0, 0.5, 2.0]), **form)
+            is_larger = (first + second) % 2 == is_named
+            scales = [1.0, 1.0, 3.0, 0.25] if is_larger else [1.0, 1.0, 0.5, 2.0]
+            cases.add("Resize", x, None, const(scales), **form)
     cases.add("Resize", x, None, None, const([1, 2, 10, 39]))
     cases.add("Resize", x, None, const([1.0, 1.0, 1 / 3, 100.0]))
     cases.compare_with_onnxruntime()
@@ -212,13 +217,15 @@ def test_integers_with_antialias(dims):
 def test_ties_of_nearest():
     """14.5 is the coordinate of element 4 of 6 from 20, less in f32: a tie nevertheless."""
     row = np.arange(20, dtype=np.float32)[None]
-    cases = Cases(opset=19)
-    for rounding in ("round_prefer_floor", "round_prefer_ceil"):
+    cases, evaluated = Cases(opset=19), Cases(opset=19)
+    for number, rounding in enumerate(("round_prefer_floor", "round_prefer_ceil")):
         cases.add("Resize", row, None, None, const([1, 6]), nearest_mode=rounding)
         for coordinates in ("half_pixel", "half_pixel_symmetric", "asymmetric"):
             form = {"nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
-            for scale in (1.3, 2 / 3, 0.3, 1.2):
-                cases.add("Resize", row, None, const([1.0, scale]), **form)
+            for place, scale in enumerate((1.3, 2 / 3, 0.3, 1.2)):
+                some = cases if (number + place) % 2 == 0 else evaluated
+                some.add("Resize", row, None, const([1.0, scale]), **form)
+    evaluated.compare_evaluation_with_onnxruntime()
     cases.compare_with_onnxruntime()
     assert evaluate(cases.model(), cases.feeds)[0].ravel()[4] == 14
 
