@@ -9,7 +9,7 @@ from conformance.cases import case_info
 from conformance.known import load_known, surprises
 from graphc.compiler.driver import make_options, to_module
 
-PARTS = 18
+PARTS = 6
 PTX = b".target sm_80"
 
 
