@@ -26,6 +26,8 @@ class AttentionOptions:
     """The number of visible keys before and after the query's own; -1 for all."""
     scores: int | None
     """The kind of scores requested: raw, capped, masked, probabilities; None if there are none."""
+    mask_broadcasts: bool
+    """True if a mask for one key is for all, as in opset 23; False if it hides the others."""
 
 
 @onnx_op("Attention", since=23)
@@ -64,7 +66,8 @@ def attention(
         k, v = behind(past_key, k), behind(past_value, v)
     scores = qk_matmul_output_mode if node.wants(3) else None
     windows = (left_window_size, right_window_size)
-    options = AttentionOptions(scale, bool(is_causal), softcap, windows, scores)
+    broadcasts = node.opset < 24
+    options = AttentionOptions(scale, bool(is_causal), softcap, windows, scores, broadcasts)
     values, mask = _in_type_of(q, v), _in_type_of(q, mask)
     y, scores = _attend(q, k, values, mask, past, nonpad_kv_seqlen, options)
     if merged:
@@ -113,7 +116,7 @@ def _attend(
     plain_causal = options.causal and past == 0 and filled is None and options.windows == (-1, -1)
     keys = graph.type_of(k).shape[2]
     if mask is not None:
-        mask = to_rank_4(_padded_mask(mask, keys))
+        mask = to_rank_4(_mask_of_keys(mask, keys, options.mask_broadcasts))
     if options.scores is None and (past != 0 or filled is not None):
         return _attend_to_cache(q, k, v, mask, past, filled, scale, options), None
     seen = _visible(shape[2], keys, past, filled, options, plain_causal)
@@ -172,31 +175,43 @@ def number(size: Size) -> ir.Value:
 # Masks. Booleans say which keys a query sees; floats are added to the scores.
 
 
-def _padded_mask(mask: ir.Value, keys: Size) -> ir.Value:
-    """A mask for fewer keys hides the others. One for a single key is for all: it broadcasts."""
+def _mask_of_keys(mask: ir.Value, keys: Size, broadcasts: bool) -> ir.Value:
+    """A mask for fewer keys hides the others, and one for more loses what is beyond them: from
+    opset 24 on, the operator's function pads it by the difference, which may be negative.
+
+    With `broadcasts`, one for a single key is for all, and one for more is refused (opset 23).
+    """
     type_ = graph.type_of(mask)
-    short = type_.shape[-1]
-    if short in (1, keys):
+    given = type_.shape[-1]
+    if given == keys or (broadcasts and given == 1):
         return mask
-    hidden = graph.splat_like(False if type_.dtype == np.bool_ else -np.inf, mask)
-    if not isinstance(short, int) or not isinstance(keys, int):
-        return _padded_when_run(mask, keys, hidden)
-    if short > keys:
+    if broadcasts and isinstance(given, int) and isinstance(keys, int) and given > keys:
         return mask  # is refused, since it does not broadcast
-    low = [0] * type_.rank
-    return graph.pad(mask, hidden, low=low, high=[*low[1:], keys - short])
+    hidden = graph.splat_like(False if type_.dtype == np.bool_ else -np.inf, mask)
+    if not isinstance(given, int) or not isinstance(keys, int):
+        return _mask_of_keys_when_run(mask, keys, hidden, broadcasts)
+    none = [0] * type_.rank
+    if given > keys:
+        sizes = [*type_.shape[:-1], keys]
+        return graph.slice_(mask, starts=none, sizes=sizes, steps=[1] * type_.rank)
+    return graph.pad(mask, hidden, low=none, high=[*none[1:], keys - given])
 
 
-def _padded_when_run(mask: ir.Value, keys: Size, hidden: ir.Value) -> ir.Value:
-    """`_padded_mask` for a mask whose number of keys is only known at run time."""
+def _mask_of_keys_when_run(
+    mask: ir.Value, keys: Size, hidden: ir.Value, broadcasts: bool
+) -> ir.Value:
+    """`_mask_of_keys` for a number of keys that is only known at run time."""
     axis = graph.type_of(mask).rank - 1
-    short = graph.size_scalar(graph.type_of(mask).shape[axis])
-    fits = graph.less_or_equal(short, graph.size_scalar(keys))
-    graph.require(fits, message="the mask is for more keys than there are")
+    given = graph.size_scalar(graph.type_of(mask).shape[axis])
+    if broadcasts:
+        fits = graph.less_or_equal(given, graph.size_scalar(keys))
+        graph.require(fits, message="the mask is for more keys than there are")
     column = positions(keys)
-    last = graph.max_(graph.sub(short, graph.size_scalar(1)), graph.size_scalar(0))
+    last = graph.max_(graph.sub(given, graph.size_scalar(1)), graph.size_scalar(0))
     taken = graph.gather(mask, graph.min_(column, last), axis=axis)
-    is_given = graph.or_(graph.less(column, short), graph.equal(short, graph.size_scalar(1)))
+    is_given = graph.less(column, given)
+    if broadcasts:
+        is_given = graph.or_(is_given, graph.equal(given, graph.size_scalar(1)))
     return graph.where(is_given, taken, hidden)
 
 
