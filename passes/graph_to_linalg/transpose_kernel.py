@@ -20,6 +20,7 @@ from ..kernels.transpose import (
     TransposeShape,
     merged_axes,
 )
+from .computed_matmul import reads_transposed
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, plain_type
 
@@ -73,17 +74,21 @@ def _is_fused(op: graph.TransposeOp) -> bool:
 
 
 def _is_read_in_place(op: graph.TransposeOp) -> bool:
-    """Return whether a product by few rows reads the operand of `op`, which a copy would not
-    make faster."""
+    """Return whether products read the operand of `op`: some by few rows, which a copy would not
+    make faster, or all by a kernel that takes it as it is."""
+    kernels = 0
     for use in op.result.uses:
         user = graph.graph_op(use.owner)
         if isinstance(user, graph.MatmulOp) and use.operand_number == 1:
+            if reads_transposed(user):
+                kernels += 1
+                continue
             rows = graph.element_count(graph.type_of(user.a).shape[:-1])
             if isinstance(rows, int) and rows < _FEW_ROWS:
                 return True
             if graph.type_of(user.a).shape[-2] == 1:
                 return True
-    return False
+    return kernels > 0 and kernels == sum(1 for _ in op.result.uses)
 
 
 def _run(
