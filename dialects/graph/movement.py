@@ -6,7 +6,7 @@ import numpy as np
 
 from ...mlir import ir
 from ..symbolic import Dim
-from .attributes import Int, Ints, Sizes
+from .attributes import Int, Ints, Sizes, Str
 from .base import MAX_TENSORS, GraphOp, Tensor, Tensors, TypeRuleError, builder, graph_op
 from .elementwise import broadcast_shapes
 from .shapes import ConstantOp, constant, sizes
@@ -291,6 +291,44 @@ class DynamicPadOp(GraphOp, name="dynamic_pad"):
         return result
 
 
+PAD_MODES = ("edge", "reflect", "wrap")
+"""The modes of `pad_from_data`."""
+
+
+class PadFromDataOp(GraphOp, name="pad_from_data"):
+    """`x` with its own elements around it: ``low[i]`` before and ``high[i]`` after axis ``i``.
+
+    `mode` is that of numpy: the nearest element (``edge``), the tensor mirrored at its first and
+    last elements (``reflect``), or again and again (``wrap``).
+    """
+
+    amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
+
+    x: Tensor
+    low: Sizes
+    high: Sizes
+    mode: Str
+
+    @staticmethod
+    def infer(x: TensorType, *, low: Shape, high: Shape, mode: str) -> TensorType:
+        if mode not in PAD_MODES:
+            raise TypeRuleError(f"mode '{mode}' is none of {', '.join(PAD_MODES)}")
+        if not len(low) == len(high) == x.rank:
+            raise TypeRuleError(f"needs {x.rank} sizes before and after")
+        if any(isinstance(p, int) and p < 0 for p in (*low, *high)):
+            raise TypeRuleError("negative padding; slice instead")
+        for extent, *around in zip(x.shape, low, high, strict=True):
+            if extent == 0 and around != [0, 0]:
+                raise TypeRuleError(f"pads an empty axis with mode '{mode}'")
+        sizes = (a + x + b for a, x, b in zip(low, x.shape, high, strict=True))
+        return x.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, low: StaticShape, high: StaticShape, mode: str) -> np.ndarray:
+        return np.pad(x, list(zip(low, high, strict=True)), mode=mode)  # type: ignore[call-overload]
+
+
 reshape = builder(ReshapeOp)
 transpose = builder(TransposeOp)
 expand = builder(ExpandOp)
@@ -310,6 +348,7 @@ slice_ = builder(SliceOp)
 dynamic_slice = builder(DynamicSliceOp)
 pad = builder(PadOp)
 dynamic_pad = builder(DynamicPadOp)
+pad_from_data = builder(PadFromDataOp)
 
 
 def reshaped_constant(value: ir.Value, shape: Sequence[int | Dim]) -> ir.Value:

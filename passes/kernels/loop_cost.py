@@ -43,6 +43,7 @@ _MOVING = (
     graph.GatherOp,
     graph.GatherElementsOp,
     graph.GatherNdOp,
+    graph.PadFromDataOp,
     graph.PadOp,
     graph.RangeOp,
     graph.SliceOp,

@@ -112,10 +112,9 @@ def _pad(x: ir.Value, pads: Sequence[int | Dim], value: ir.Value, mode: str) -> 
     x, low, high = _crop(x, low, high)
     if mode == "constant":
         return graph.pad(x, value, low=low, high=high)
-    for axis in range(rank):
-        if (low[axis], high[axis]) != (0, 0):
-            x = _pad_axis_from_data(x, axis, low[axis], high[axis], mode)
-    return x
+    if all(amount == 0 for amount in (*low, *high)):
+        return x
+    return graph.pad_from_data(x, low=low, high=high, mode=mode)
 
 
 def _crop(x: ir.Value, low: list, high: list) -> tuple[ir.Value, list, list]:
@@ -128,34 +127,6 @@ def _crop(x: ir.Value, low: list, high: list) -> tuple[ir.Value, list, list]:
     sizes = [s - a - b for s, a, b in zip(shape, starts, ends, strict=True)]
     x = graph.slice_(x, starts=starts, sizes=sizes, steps=[1] * len(shape))
     return x, [max_size(p, 0) for p in low], [max_size(p, 0) for p in high]
-
-
-def _pad_axis_from_data(
-    x: ir.Value, axis: int, low: int | Dim, high: int | Dim, mode: str
-) -> ir.Value:
-    """Modes ``edge``, ``reflect`` and ``wrap`` along one axis."""
-    extent = graph.type_of(x).shape[axis]
-    if all(isinstance(size, int) for size in (extent, low, high)):
-        if extent == 0:
-            raise graph.TypeRuleError(f"pads an empty axis with mode '{mode}'")
-        indices = np.pad(np.arange(extent), (low, high), mode=mode)  # type: ignore[arg-type]
-        before, behind = indices[:low], indices[low + extent :]
-        return graph.concat([*_taken(x, axis, before), x, *_taken(x, axis, behind)], axis=axis)
-    every = positions(low + extent + high)
-    indices = graph.sub(every, graph.size_scalar(low))
-    return graph.gather(x, _folded(indices, graph.size_scalar(extent), mode), axis=axis)
-
-
-def _taken(x: ir.Value, axis: int, indices: np.ndarray) -> list[ir.Value]:
-    """`x` at `indices` of `axis`; none where there are none."""
-    if not indices.size:
-        return []
-    shape, ways = graph.type_of(x).shape, {int(way) for way in np.diff(indices)} or {1}
-    if len(ways) > 1 or not ways <= {1, -1}:
-        return [graph.gather(x, graph.constant(value=indices), axis=axis)]
-    starts, sizes, steps = [0] * len(shape), list(shape), [1] * len(shape)
-    starts[axis], sizes[axis], steps[axis] = int(indices[0]), indices.size, ways.pop()
-    return [graph.slice_(x, starts=starts, sizes=sizes, steps=steps)]
 
 
 def _folded(indices: ir.Value, extent: ir.Value, mode: str) -> ir.Value:

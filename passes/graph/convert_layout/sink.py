@@ -182,6 +182,17 @@ def sink_through_pad(op: graph.PadOp):
     return graph.transpose(graph.pad(_source(op.x), op.value, **attrs), perm=perm)
 
 
+@rewrite(graph.PadFromDataOp)
+def sink_through_pad_from_data(op: graph.PadFromDataOp):
+    """``pad_from_data(transpose(x, p))  -->  transpose(pad_from_data(x), p)``."""
+    perm = _perm(op.x)
+    if perm is None:
+        return None
+    around = {side: _unpermuted(op.attrs[side], perm) for side in ("low", "high")}
+    padded = graph.pad_from_data(_source(op.x), **around, mode=op.attrs["mode"])
+    return graph.transpose(padded, perm=perm)
+
+
 @rewrite(*ALONG_ONE_AXIS)
 def sink_through_axis_op(op):
     """``f(transpose(x, p), axis)  -->  transpose(f(x, p[axis]), p)``."""
@@ -244,6 +255,7 @@ SINK_TRANSPOSES = (
     sink_through_slice,
     sink_through_repeat,
     sink_through_pad,
+    sink_through_pad_from_data,
     sink_through_axis_op,
     sink_through_dynamic_quantize,
     sink_through_expand,
