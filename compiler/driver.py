@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..dialects import graph
+from ..dialects import graph, iree
 from ..dialects.iree.outlining import outline_kernels
 from ..errors import OutputError, UnsupportedModelError, UsageError
 from ..frontend.onnx import (
@@ -40,6 +40,7 @@ from ..runtime import (
 )
 from ..runtime.cache.keys import is_self_contained
 from ..runtime.device.device import open_device
+from ..runtime.device.memory import ALIGNMENT, ARRAY_ALIGNMENT
 from ..runtime.execution.hybrid import open_host_part, warn_of_host
 from ..runtime.execution.hybrid_file import write_hybrid
 from ..runtime.execution.memory_estimate import LIVE_SETS_KEY, write_live_sets
@@ -48,7 +49,14 @@ from ..runtime.iree_compile.child_process import ProgressEvent
 from ..runtime.iree_compile.input_program import InputProgram
 from ..runtime.iree_compile.kernel_groups import count_groups
 from ..runtime.iree_compile.temporary_folder import temporary_folder
-from ..runtime.metadata import ASSUMED_KEY, DONATED_KEY, OVERRIDABLE_KEY, REFLECTION_KEY, model_name
+from ..runtime.metadata import (
+    ALIGNMENT_KEY,
+    ASSUMED_KEY,
+    DONATED_KEY,
+    OVERRIDABLE_KEY,
+    REFLECTION_KEY,
+    model_name,
+)
 from ..runtime.model import CompiledModel, NativePart, hybrid_model
 from .interpreter import InterpretedSession
 from .lowered_module import LoweredProgram
@@ -100,6 +108,8 @@ class Compilation:
         )
         self._run("linalg", text)
         check_linalg(self.module)
+        if _takes_arrays(target):
+            iree.assume_alignment(self.module, ARRAY_ALIGNMENT, ALIGNMENT)
         with self.module.context:
             texts = {REFLECTION_KEY: metadata.to_json(), LIVE_SETS_KEY: live_sets}
             reflection: dict[str, ir.Attribute] = {
@@ -414,6 +424,11 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
     return _metadata(name, inputs, outputs, options, assumed, defaults, donated)
 
 
+def _takes_arrays(target: Target) -> bool:
+    """Return whether programs for `target` use arrays of the caller in place."""
+    return target.driver == "local-task"
+
+
 def package_versions() -> dict[str, str]:
     """The versions of graphc, and of the packages that its output depends on."""
     return {package: _version(package) for package in _VERSIONED}
@@ -443,6 +458,7 @@ def _metadata(
             **({ASSUMED_KEY: dict(assumed)} if assumed else {}),
             **({OVERRIDABLE_KEY: list(overridable)} if overridable else {}),
             **({DONATED_KEY: list(donated)} if donated else {}),
+            **({ALIGNMENT_KEY: ARRAY_ALIGNMENT} if _takes_arrays(options.target) else {}),
         },
         versions=package_versions(),
     )

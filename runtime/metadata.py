@@ -27,9 +27,14 @@ ASSUMED_KEY = "assumed"
 """The option with the equations between sizes that the program assumes."""
 
 OVERRIDABLE_KEY = "overridable"
+"""The option that names the inputs with defaults, which are constants of the program."""
+
 DONATED_KEY = "donated"
 """The option that lists the numbers of the inputs that a call is given the memory of."""
-"""The option that names the inputs with defaults, which are constants of the program."""
+
+ALIGNMENT_KEY = "alignment"
+"""The option with the number of bytes that the addresses of inputs must be multiples of, if it is
+less than `runtime.device.memory.ALIGNMENT`."""
 
 DESTINATION_ENTRY = "main_into"
 """The second entry point, which small models have if the shapes of the inputs determine the sizes

@@ -25,6 +25,25 @@ class Buffer:
     counts: tuple[int, ...] = ()
 
 
+BUFFER_BYTES = (1 << 63) - 1
+"""The size of the largest buffer: the backend's own limit for CPUs."""
+
+
+def assume_alignment(module: ir.Module, start: int, step: int) -> None:
+    """Let the code of `module` assume buffers that start at multiples of `start` bytes, no more.
+    Those that share memory lie at multiples of `step` bytes in it.
+
+    By its own option, the backend would place them at multiples of `start`, too.
+    """
+    with module.context as context:
+        context.allow_unregistered_dialects = True
+        module.operation.attributes["stream.resources"] = ir.Attribute.parse(
+            f"#stream.resource_config<{{max_allocation_size = {BUFFER_BYTES}, "
+            f"min_buffer_offset_alignment = {start}, max_buffer_range = {BUFFER_BYTES}, "
+            f"min_buffer_range_alignment = {step}, index_bits = 64, memory_model = Unified}}>"
+        )
+
+
 def define_kernel(
     name: str,
     buffers: Sequence[Buffer],

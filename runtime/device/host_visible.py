@@ -23,7 +23,9 @@ _IN_PLACE = 1 << 15
 class LocalInput:
     """Makes the arrays of one input available to the device."""
 
-    def __init__(self, device: Device, element_type: int):
+    def __init__(self, device: Device, element_type: int, alignment: int = ALIGNMENT):
+        """`alignment` is what the code requires of arrays that it uses in place, in bytes."""
+        self._alignment = alignment
         self._runtime = runtime = import_runtime()
         self._device = device
         self._allocator = device.hal.allocator
@@ -52,7 +54,7 @@ class LocalInput:
             value.nbytes >= _IN_PLACE
             and value.flags.c_contiguous
             and value.dtype.isnative
-            and address(value) % ALIGNMENT == 0
+            and address(value) % self._alignment == 0
         ):
             return self._view(value), value
         if self.staging is None or self.staging.shape != value.shape:

@@ -9,13 +9,18 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 ALIGNMENT = 64
-"""Alignment in bytes. Generated code loads whole vectors from the start of a buffer."""
+"""Alignment in bytes of what is allocated here, so that vectors lie within cache lines. Code of
+GPUs, and of modules that say nothing else, relies on it."""
+
+ARRAY_ALIGNMENT = 16
+"""Alignment in bytes of arrays that numpy allocates, all that generated code for CPUs relies on."""
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: "DTypeLike") -> np.ndarray:
     """An uninitialised C-contiguous array that a model takes without copying it.
 
-    Its address is a multiple of 64 bytes; numpy aligns to 16.
+    Its address is a multiple of 64 bytes; numpy aligns to 16, which suffices except for modules
+    compiled by earlier versions, but vectors of 64 bytes then cross cache lines.
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize

@@ -11,6 +11,7 @@ from ..device.device import Device, import_runtime
 from ..device.device_local import RemoteInput, RemoteMemory, RemoteOutput
 from ..device.device_tensor import DeviceTensor
 from ..device.host_visible import LocalInput, LocalMemory, LocalOutput
+from ..device.memory import ALIGNMENT
 from ..files.module_file import TransientsSize
 from .arguments import Arguments, Slot
 from .donated_input import DonatedInput
@@ -49,6 +50,8 @@ class EntryPoint:
     transients: TransientsSize
     into_transients: TransientsSize
     donated: Collection[int] = ()
+    alignment: int = ALIGNMENT
+    """Required of the addresses of inputs, in bytes."""
 
 
 class ExecutionContext:
@@ -62,7 +65,8 @@ class ExecutionContext:
         self._results = runtime.VmVariantList
         self.slots: list[Slot]
         if device.is_local:
-            self.slots = [LocalInput(device, kind) for kind in entry_point.inputs]
+            alignment = entry_point.alignment
+            self.slots = [LocalInput(device, kind, alignment) for kind in entry_point.inputs]
             self._outputs = [LocalOutput(device, dtype) for dtype in entry_point.outputs]
             self._memory: Callable[[Sequence[Any], Sequence[Any]], Any] = LocalMemory
         else:

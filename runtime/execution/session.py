@@ -12,10 +12,11 @@ from ...errors import UsageError
 from ..device.buffers import hal_type
 from ..device.device import Device, import_runtime, setup_lock, vm_instance
 from ..device.device_tensor import DeviceTensor
+from ..device.memory import ALIGNMENT, ARRAY_ALIGNMENT
 from ..device.status_errors import STATUS_ERRORS, call_error, setup_error
 from ..elements import ELEMENT_TYPES
 from ..files.module_file import ModuleFile
-from ..metadata import DONATED_KEY, TensorSpec, require_tensors
+from ..metadata import ALIGNMENT_KEY, DONATED_KEY, ModelMetadata, TensorSpec, require_tensors
 from ..threads.caller_scheduling import enter_batch_class, leave_batch_class
 from .execution_context import CallSpec, EntryPoint, ExecutionContext
 from .memory_estimate import LIVE_SETS_KEY, describe, largest_live_set
@@ -209,9 +210,16 @@ def _entry_point(file: ModuleFile) -> EntryPoint:
         is_sized_by_shapes=is_sized_by_shapes,
         is_static=all(isinstance(size, int) for spec in inputs for size in spec.shape),
         donated=frozenset(file.metadata.options.get(DONATED_KEY, ())),
+        alignment=_alignment(file.metadata),
         transients=file.transients,
         into_transients=file.into_transients,
     )
+
+
+def _alignment(metadata: ModelMetadata) -> int:
+    """The alignment that a module requires of arrays, in bytes."""
+    says_less = metadata.options.get(ALIGNMENT_KEY) == ARRAY_ALIGNMENT
+    return ARRAY_ALIGNMENT if says_less else ALIGNMENT
 
 
 def _are_sized_by_shapes(inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> bool:

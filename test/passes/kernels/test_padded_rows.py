@@ -66,9 +66,9 @@ def test_other_types(dtype):
 
 
 def test_an_empty_axis_has_no_elements():
-    with _compiled(["n", 3], (1, 0, 1, 0)) as compiled:
-        with pytest.raises(ExecutionError, match="pads axis 0, which is empty"):
-            compiled.run(None, {"x": np.zeros((0, 3), np.float32)})
+    x, error = np.zeros((0, 3), np.float32), pytest.raises(ExecutionError, match="axis 0, which is")
+    with _compiled(["n", 3], (1, 0, 1, 0)) as compiled, error:
+        compiled.run(None, {"x": x})
 
 
 def test_axes_that_are_not_padded_join():

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from numerics import build_model
+from onnx import helper
 
 import graphc
 from graphc.runtime import load
@@ -24,3 +26,37 @@ def test_a_model_takes_an_aligned_array_where_it_lies(compiled):
         assert all(slot.staging is None for slot in model._session._contexts[0].slots)
         assert model(x[1:], x[1:]).shape == (3999, 4)
         assert all(slot.staging is not None for slot in model._session._contexts[0].slots)
+
+
+def _placed(array, start):
+    """`array` at an address `start` bytes behind a multiple of 64."""
+    raw = np.empty(array.nbytes + 128, np.uint8)
+    at = -address(raw) % 64 + start
+    found = raw[at : at + array.nbytes].view(array.dtype).reshape(array.shape)
+    found[...] = array
+    return found
+
+
+def test_compiled_code_takes_arrays_as_numpy_aligns_them():
+    """Of any kernel, and what the backend makes of other ops, whose vectors are of 64 bytes."""
+    rng = np.random.default_rng(0)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("ReduceSum", ["x"], ["b"]),
+        helper.make_node("Transpose", ["x"], ["c"], perm=[1, 0]),
+        helper.make_node("MatMul", ["x", "v"], ["d"]),
+        helper.make_node("MatMul", ["c", "x"], ["e"]),
+        helper.make_node("Softmax", ["x"], ["f"]),
+        helper.make_node("Cast", ["x"], ["g"], to=6),
+    ]
+    constants = {"v": rng.standard_normal((256, 64), np.float32)}
+    model = build_model(nodes, {"x": (np.float32, ["n", 256])}, list("abcdefg"), constants)
+    x = rng.standard_normal((100, 256), np.float32)
+    with graphc.compile(model, threads=1, cache=False) as compiled:
+        expected = compiled.run(None, {"x": _placed(x, 0)})
+        for start in (16, 32, 48, 4):
+            found = compiled.run(None, {"x": _placed(x, start)})
+            in_place = [slot.staging is None for slot in compiled._session._contexts[0].slots]
+            assert in_place == [start != 4]
+            for have, want in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(have, want)
