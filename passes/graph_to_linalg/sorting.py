@@ -9,7 +9,7 @@ import numpy as np
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...dialects.symbolic import minimum
-from ...mlir import arith, ir, tensor
+from ...mlir import arith, ir, tensor, vector
 from ..kernels.sorting import DIGITS, RowSelection, capacity_of
 from .dispatch import behind_barrier, in_own_dispatch
 from .generic import parallel
@@ -129,7 +129,12 @@ def _select_by_kernel(
 def _selection(ctx: Lowering, dtype: np.dtype, largest: bool) -> str:
     """The name of the kernel for elements of `dtype`."""
     key_dtype = _unsigned_key_dtype(dtype)
-    kernel = RowSelection(key_dtype.itemsize * 8, lambda x: _unsigned_key(x, dtype, largest))
+    has_vectors = dtype.itemsize == key_dtype.itemsize  # nothing is converted
+    kernel = RowSelection(
+        key_dtype.itemsize * 8,
+        lambda x: _unsigned_key(x, dtype, largest),
+        4 * ctx.cpu.lanes // key_dtype.itemsize if has_vectors else 1,
+    )
     elements, keys = plain_element(dtype), plain_element(key_dtype)
     i32, i64 = plain_element(_I32), plain_element(_I64)
     workgroups, rows, count, wanted, capacity = range(5)
@@ -148,10 +153,19 @@ def _unsigned_key_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def _unsigned_key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
-    """A key that as an unsigned integer is smaller the earlier `x` comes."""
+    """A key that as an unsigned integer is smaller the earlier `x` comes; a vector of them for
+    vectors of types that have keys of their own size."""
     key_dtype = _unsigned_key_dtype(dtype)
     key = convert_scalar(_key(x, dtype, largest), _key_dtype(dtype), key_dtype)
-    return arith.xori(key, scalar_constant(np.iinfo(key_dtype).max, key_dtype))
+    return arith.xori(key, _constant(x, np.iinfo(key_dtype).max, key_dtype))
+
+
+def _constant(x: ir.Value, value: int, dtype: np.dtype) -> ir.Value:
+    """The number `value`, or a vector of it if `x` is a vector."""
+    number = scalar_constant(value, dtype)
+    if not isinstance(x.type, ir.VectorType):
+        return number
+    return vector.broadcast(ir.VectorType.get(ir.VectorType(x.type).shape, number.type), number)
 
 
 def _keys(
@@ -182,10 +196,10 @@ def _key(x: ir.Value, dtype: np.dtype, largest: bool) -> ir.Value:
     if graph.is_float(dtype):
         key = _float_key(x, dtype, key_dtype)
     elif graph.is_unsigned(dtype):
-        key = arith.xori(x, scalar_constant(info.min, key_dtype))
+        key = arith.xori(x, _constant(x, info.min, key_dtype))
     else:
         key = x
-    return key if largest else arith.xori(key, scalar_constant(-1, key_dtype))
+    return key if largest else arith.xori(key, _constant(x, -1, key_dtype))
 
 
 def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
@@ -194,10 +208,11 @@ def _float_key(x: ir.Value, dtype: np.dtype, key_dtype: np.dtype) -> ir.Value:
     wide = np.dtype(f"f{key_dtype.itemsize}")
     x = convert_scalar(x, dtype, wide)
     nan = arith.cmpf(arith.CmpFPredicate.UNO, x, x)
-    bits = arith.bitcast(plain_element(key_dtype), arith.addf(x, scalar_constant(0, wide)))
-    sign = arith.shrsi(bits, scalar_constant(info.bits - 1, key_dtype))
-    ordered = arith.xori(bits, arith.andi(sign, scalar_constant(info.max, key_dtype)))
-    return arith.select(nan, scalar_constant(info.max, key_dtype), ordered)
+    most = _constant(x, info.max, key_dtype)
+    bits = arith.bitcast(most.type, arith.addf(x, _constant(x, 0, wide)))
+    sign = arith.shrsi(bits, _constant(x, info.bits - 1, key_dtype))
+    ordered = arith.xori(bits, arith.andi(sign, most))
+    return arith.select(nan, most, ordered)
 
 
 def _select_by_heap(

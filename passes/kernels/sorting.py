@@ -7,14 +7,15 @@ Few keys, or few of many, are inserted into a sorted list. Otherwise candidates,
 before the last of the best keys so far, are collected. Whenever there are twice as many as are
 wanted they are sorted by radix, 8 bits at a time (D. Knuth, "The Art of Computer Programming",
 vol. 3, 5.2.5), and the first are kept. Digits that all of them share take no pass. The time is
-proportional to ``n``, whatever the keys are.
+proportional to ``n``, whatever the keys are. Blocks of keys of which none comes before the last of
+the best ones are skipped by vectors.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim, maximum, minimum
-from ...mlir import arith, ir, memref, scf
+from ...mlir import arith, ir, memref, scf, vector
 from .emitter import Registers, VectorEmitter
 from .loops import while_
 
@@ -23,6 +24,8 @@ DIGITS = 256
 _DIGIT_BITS = 8
 _FEW_WANTED, _FEW_KEYS = 16, 32
 """Elements wanted, or keys given, up to which insertion is faster."""
+_VECTORS = 4
+"""Vectors of a block, which is skipped if none of its keys is among the best."""
 _LEAST_CANDIDATES = 128
 """A sort takes as long as for these even if there are fewer."""
 
@@ -41,6 +44,8 @@ class RowSelection:
 
     bits: int
     key: Callable[[ir.Value], ir.Value]
+    lanes: int = 1
+    """Elements of vectors of which `key` emits that of keys, too; 1 if it does not."""
 
     def write(
         self,
@@ -89,7 +94,7 @@ class _Row:
         order: ir.Value,
         scratch: _Candidates,
     ):
-        self.emit = VectorEmitter(1)
+        self.emit, self.lanes = VectorEmitter(1), kernel.lanes
         self.bits, self.key = kernel.bits, ir.IntegerType.get_signless(kernel.bits)
         self.count, self.wanted, self.capacity = count, wanted, capacity
         self.key_of, self.elements, self.order = kernel.key, elements, order
@@ -133,15 +138,58 @@ class _Row:
         candidates = arith.select(nothing, self.zero, self.count)
         last = arith.select(nothing, self.zero, arith.subi(self.wanted, self.one))
 
-        def offer(i: ir.Value, state: Registers) -> Registers:
-            (length,) = state
+        def offer(i: ir.Value, length: ir.Value) -> Registers:
             key = self._key(start, i)
             worst = self._load(self.keys, self.base, last)
+            is_filled = arith.cmpi(arith.CmpIPredicate.uge, length, self.wanted)
             enters = arith.ori(self._below(length, self.wanted), self._less(key, worst))
-            return self.emit.when(enters, lambda: [self._insert(i, key, length, last)], [length])
 
-        self.emit.loop((self.zero, candidates), [self.zero], offer)
+            def insert() -> Registers:
+                return [self._insert(i, key, length, last)]
+
+            (length,) = self.emit.when(enters, insert, [length])
+            return [self._next(start, i, candidates, is_filled, worst), length]
+
+        while_([self.zero, self.zero], lambda i, length: self._below(i, candidates), offer)
         return self.base
+
+    def _next(
+        self, start: ir.Value, i: ir.Value, end: ir.Value, skips: ir.Value, worst: ir.Value
+    ) -> ir.Value:
+        """The position behind `i`. If `skips`, and that begins a block of some vectors, the first
+        one of a block in which a key is less than `worst`, or of the last."""
+        behind = arith.addi(i, self.one)
+        if self.lanes == 1:
+            return behind
+        size = self.lanes * _VECTORS
+        begins = self._equal(arith.andi(behind, self.emit.index(size - 1)), self.zero)
+        worst_of_all = vector.broadcast(ir.VectorType.get([self.lanes], self.key), worst)
+        element = ir.MemRefType(self.elements.type).element_type
+        read = ir.VectorType.get([self.lanes], element)
+
+        def holds_none(at: ir.Value) -> ir.Value:
+            enters: ir.Value | None = None
+            for part in range(_VECTORS):
+                place = arith.addi(arith.addi(start, at), self.emit.index(part * self.lanes))
+                keys = self.key_of(vector.load(read, self.elements, [place]))
+                less = self._less(keys, worst_of_all)
+                enters = less if enters is None else arith.ori(enters, less)
+            assert enters is not None
+            i1 = ir.IntegerType.get_signless(1)
+            some = vector.reduction(i1, vector.CombiningKind.OR, enters)
+            return arith.xori(some, arith.constant(i1, 1))
+
+        def is_useless(at: ir.Value) -> ir.Value:
+            fits = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(at, self.emit.index(size)), end)
+            i1 = ir.IntegerType.get_signless(1)
+            return self.emit.branch(
+                fits, [i1], lambda: [holds_none(at)], lambda: [arith.constant(i1, 0)]
+            )[0]
+
+        def skip() -> Registers:
+            return while_([behind], is_useless, lambda at: [arith.addi(at, self.emit.index(size))])
+
+        return self.emit.when(arith.andi(skips, begins), skip, [behind])[0]
 
     def _insert(self, i: ir.Value, key: ir.Value, length: ir.Value, last: ir.Value) -> ir.Value:
         """Insert `key`, of position `i`, after those that are not greater; the new length."""
@@ -185,7 +233,10 @@ class _Row:
                 self._save(self._position(i), self.positions, source, length)
                 enters = arith.ori(all_enter, self._less(key, worst))
                 more = arith.select(enters, self.one, self.zero)
-                return [arith.addi(i, self.one), arith.addi(length, more)]
+                behind = self._next(start, i, self.count, some_stay_out, worst)
+                return [behind, arith.addi(length, more)]
+
+            some_stay_out = arith.xori(all_enter, arith.constant(ir.IntegerType.get_signless(1), 1))
 
             i, length = while_([i, length], has_room, offer)
             source = self._sort(length, source)
