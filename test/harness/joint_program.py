@@ -7,6 +7,8 @@ from graphc.compiler.bytecode import BYTECODE_VERSION
 from graphc.mlir import ir
 from graphc.tools.program_files import new_context
 
+_ASSUMED = "stream.resources"
+
 
 def joint_name(number: int, name: str) -> str:
     """The name in a joint program of what is called `name` in program `number`."""
@@ -20,6 +22,8 @@ def join(programs: Iterable[bytes]) -> bytes:
         joint = ir.Module.create()
         for number, program in enumerate(dict.fromkeys(programs)):
             module = ir.Module.parse(program)
+            if _ASSUMED in module.operation.attributes:  # the least that one of them assumes
+                joint.operation.attributes[_ASSUMED] = module.operation.attributes[_ASSUMED]
             for op in list(module.body.operations):
                 _number(op.operation, number, module)
                 joint.body.append(op)
