@@ -228,20 +228,26 @@ def eye_like(x, *, dtype=None, k=0):
 
 @onnx_op("ReverseSequence", since=10)
 def reverse_sequence(x, lengths, *, batch_axis=1, time_axis=0):
-    """Gather, per sequence, positions that run backwards up to its length."""
-    rank = graph.type_of(x).rank
-    batch_axis, time_axis = normalize_axis(batch_axis, rank), normalize_axis(time_axis, rank)
-    front = [batch_axis, time_axis]
-    perm = [*front, *(i for i in range(rank) if i not in front)]
-    x = graph.transpose(x, perm=perm)
-    at = positions(graph.type_of(x).shape[1])
-    length = graph.cast(lengths, to=np.int64)
-    length = graph.reshape(length, shape=[*graph.type_of(length).shape, 1])
-    mirrored = graph.sub(graph.sub(length, graph.splat_like(1, length)), at)
-    sources = graph.where(graph.less(at, length), mirrored, at)
-    sources = graph.reshape(sources, shape=[*graph.type_of(sources).shape, 1])
-    x = graph.gather_nd(x, sources, batch_dims=1)
-    return graph.transpose(x, perm=np.argsort(perm).tolist())
+    """Gather, per sequence, rows that run backwards up to its length."""
+    type_ = graph.type_of(x)
+    batch_axis, time_axis = (normalize_axis(axis, type_.rank) for axis in (batch_axis, time_axis))
+    if {batch_axis, time_axis} != {0, 1}:
+        raise graph.TypeRuleError(f"sequences along {time_axis}, batches along {batch_axis}")
+    batch, length = type_.shape[batch_axis], type_.shape[time_axis]
+
+    def along(values: ir.Value, axis: int) -> ir.Value:
+        (size,) = graph.type_of(values).shape
+        return graph.reshape(values, shape=[size, 1] if axis == 0 else [1, size])
+
+    at = along(positions(length), time_axis)
+    ends = along(graph.cast(lengths, to=np.int64), batch_axis)
+    mirrored = graph.sub(graph.sub(ends, graph.size_scalar(1)), at)
+    sources = graph.where(graph.less(at, ends), mirrored, at)
+    numbers = along(positions(batch), batch_axis)
+    outer, inner = (sources, numbers) if time_axis == 0 else (numbers, sources)
+    rows = graph.add(graph.mul(outer, graph.size_scalar(type_.shape[1])), inner)
+    flat = graph.reshape(x, shape=[batch * length, *type_.shape[2:]])
+    return graph.gather(flat, rows, axis=0)
 
 
 @onnx_op("NonZero", since=9)

@@ -9,7 +9,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import UnsupportedError, onnx_op
-from .shapes import normalize_axis
+from .shapes import normalize_axis, positions
 
 AlongAxis = Callable[..., ir.Value]
 
@@ -33,11 +33,15 @@ def _along_axis(op_type: str, build: AlongAxis) -> None:
 
 
 def _hardmax(x: ir.Value, *, axis: int) -> ir.Value:
-    """1 at the first of the largest elements, else 0."""
-    largest = graph.equal(x, graph.reduce_max(x, axes=[axis], keepdims=True))
-    count = graph.cumsum(graph.cast(largest, to=np.int32), axis=axis, exclusive=True, reverse=False)
-    first = graph.equal(count, graph.constant(value=np.array(0, np.int32)))
-    return graph.cast(graph.and_(largest, first), to=graph.type_of(x).dtype)
+    """1 at the first of the largest elements, else 0; none is the largest beside NaN."""
+    type_ = graph.type_of(x)
+    if type_.shape[axis] == 0:
+        return x
+    first = graph.arg_max(x, axis=axis, keepdims=True, last_index=False)
+    behind = [1] * (type_.rank - 1 - axis)
+    along = graph.reshape(positions(type_.shape[axis]), shape=[type_.shape[axis], *behind])
+    is_first = graph.and_(graph.equal(along, first), graph.equal(x, x))
+    return graph.cast(is_first, to=type_.dtype)
 
 
 _along_axis("Softmax", graph.softmax)
