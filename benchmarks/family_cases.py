@@ -1,7 +1,7 @@
 """Cases of `graphc.benchmarks.families`: one or a few operators, and their inputs."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ class FamilyCase:
     output_type: int = onnx.TensorProto.FLOAT
     note: str = ""
     """Explanation for a slow case."""
+    dims: Mapping[str, Sequence[int | str]] = field(default_factory=dict)
+    """Shapes of inputs with named sizes."""
 
     def feed(self) -> Inputs:
         """The inputs, deterministic."""
@@ -33,7 +35,9 @@ class FamilyCase:
         """The ONNX model of the case."""
         inputs = [
             helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+                name,
+                helper.np_dtype_to_tensor_dtype(array.dtype),
+                self.dims.get(name, array.shape),
             )
             for name, array in self.feed().items()
         ]
@@ -93,6 +97,21 @@ def _regions(count: int, size: int) -> Callable[[np.random.Generator], Inputs]:
     return draw
 
 
+def _boxes(count: int) -> Callable[[np.random.Generator], Inputs]:
+    """Corners of `count` boxes in a batch of one."""
+
+    def draw(generator: np.random.Generator) -> Inputs:
+        starts = generator.uniform(0, 500, (1, count, 2))
+        ends = starts + generator.uniform(10, 100, (1, count, 2))
+        return {"r": np.concatenate([starts, ends], axis=-1).astype(np.float32)}
+
+    return draw
+
+
+def _scores(count: int) -> Callable[[np.random.Generator], Inputs]:
+    return lambda generator: {"s": generator.random((1, 1, count), np.float32)}
+
+
 def _node(op_type: str, inputs: str, **attributes: Any) -> onnx.NodeProto:
     """A node from `inputs`, separated by spaces (``-`` for an omitted one), to ``y``."""
     names = ["" if name == "-" else name for name in inputs.split()]
@@ -128,6 +147,7 @@ CASES: tuple[FamilyCase, ...] = (
           _floats(x=(12, 197, 197))),
     _case("normalization", "log-softmax", _node("LogSoftmax", "x", axis=-1),
           _floats(x=(64, 30522))),
+    _case("normalization", "hardmax", _node("Hardmax", "x", axis=-1), _floats(x=(64, 1000))),
     _case("normalization", "layer-norm", _node("LayerNormalization", "x g b", axis=-1), TOKENS,
           weights=_floats(g=(768,), b=(768,))),
     _case("normalization", "rms-norm", _node("RMSNormalization", "x g", axis=-1), TOKENS,
@@ -147,8 +167,15 @@ CASES: tuple[FamilyCase, ...] = (
     _case("movement", "slice", _node("Slice", "x s e a t"), IMAGE,
           weights=_known(s=[0, 1], e=[56, 55], a=[2, 3], t=[2, 2])),
     _case("movement", "pad-reflect", _node("Pad", "x p", mode="reflect"), IMAGE,
-          weights=_known(p=[0, 0, 3, 3, 0, 0, 3, 3]),
-          note="rows put together from parts begin between vectors: copied element by element"),
+          weights=_known(p=[0, 0, 3, 3, 0, 0, 3, 3])),
+    _case("movement", "pad-reflect-named", _node("Pad", "x p", mode="reflect"), IMAGE,
+          weights=_known(p=[0, 0, 3, 3, 0, 0, 3, 3]), dims={"x": ["n", 64, "h", "w"]}),
+    _case("movement", "pad-edge", _node("Pad", "x p", mode="edge"), IMAGE,
+          weights=_known(p=[0, 0, 3, 3, 0, 0, 3, 3])),
+    FamilyCase("movement", "split", [helper.make_node("Split", ["x"], ["y", "z"], axis=1,
+                                                      num_outputs=2)], IMAGE),
+    _case("movement", "col2im", _node("Col2Im", "x i b"), _floats(x=(1, 576, 3136)),
+          weights=_known(i=[58, 58], b=[3, 3])),
     _case("movement", "tile", _node("Tile", "x r"), IMAGE, weights=_known(r=[1, 2, 1, 2])),
     _case("movement", "expand", _node("Expand", "x s"), _floats(x=(4, 1, 768)),
           weights=_known(s=[4, 128, 768])),
@@ -162,6 +189,18 @@ CASES: tuple[FamilyCase, ...] = (
           weights=_known(d=np.int64(1000), v=np.float32([0, 1]))),
     FamilyCase("indexing", "top-k", [helper.make_node("TopK", ["x", "k"], ["y", "i"])],
                _floats(x=(64, 1000)), _known(k=[5])),
+    FamilyCase("indexing", "top-k-million", [helper.make_node("TopK", ["x", "k"], ["y", "i"])],
+               _floats(x=(1_000_000,)), _known(k=[100])),
+    FamilyCase("indexing", "top-k-boxes", [helper.make_node("TopK", ["x", "k"], ["y", "i"])],
+               _floats(x=(1, 8400)), _known(k=[300])),
+    FamilyCase("indexing", "top-k-tokens", [helper.make_node("TopK", ["x", "k"], ["y", "i"])],
+               _floats(x=(1, 50257)), _known(k=[5])),
+    _case("indexing", "compress", _node("Compress", "x c", axis=1),
+          _both(TOKENS, _integers(0, 2, bool, c=(128,)))),
+    _case("indexing", "reverse-sequence", _node("ReverseSequence", "x l"),
+          _both(_floats(x=(128, 4, 768)), _known(l=np.int64([128, 100, 70, 3])))),
+    _case("indexing", "eye-like", _node("EyeLike", "x"), _floats(x=(1000, 1000)),
+          note="positions are compared as i64, half as many to a vector"),
     _case("indexing", "nonzero", _node("NonZero", "x"), _integers(0, 2, x=(128, 768)),
           output_type=INT64),
     _case("contraction", "matmul", _node("MatMul", "x w"), TOKENS, weights=_floats(w=(768, 768))),
@@ -169,6 +208,16 @@ CASES: tuple[FamilyCase, ...] = (
           _floats(x=(12, 128, 64), z=(12, 64, 128))),
     _case("contraction", "vector-matrix", _node("MatMul", "x w"), _floats(x=(1, 768)),
           weights=_floats(w=(768, 3072))),
+    _case("contraction", "matmul-inputs", _node("MatMul", "x z"),
+          _floats(x=(128, 768), z=(768, 768)), dims={"x": ["n", 768]}),
+    _case("contraction", "vector-matrix-input", _node("MatMul", "x z"),
+          _floats(x=(1, 768), z=(768, 3072)), dims={"x": ["n", 768]}),
+    _case("contraction", "vector-matrix-transposed", _node("Gemm", "x z", transB=1),
+          _floats(x=(1, 768), z=(3072, 768)), dims={"x": ["n", 768]}),
+    _case("contraction", "matrix-vector", _node("MatMul", "x z"),
+          _floats(x=(3072, 768), z=(768, 1))),
+    _case("contraction", "few-features", _node("MatMul", "x w"), _floats(x=(2048, 96)),
+          weights=_floats(w=(96, 10))),
     _case("contraction", "einsum", _node("Einsum", "x z", equation="bhid,bhjd->bhij"),
           _floats(x=(2, 12, 128, 64), z=(2, 12, 128, 64))),
     _case("convolution", "conv-3x3", _node("Conv", "x w", pads=[1, 1, 1, 1]), IMAGE,
@@ -183,6 +232,9 @@ CASES: tuple[FamilyCase, ...] = (
           weights=_floats(w=(64, 16, 3, 3))),
     _case("convolution", "conv-transpose", _node("ConvTranspose", "x w", strides=[2, 2]), IMAGE,
           weights=_floats(w=(64, 32, 2, 2))),
+    _case("convolution", "conv-transpose-1", _node("ConvTranspose", "x w", strides=[2, 2]),
+          _floats(x=(1, 24, 184, 240)), weights=_floats(w=(24, 1, 2, 2)),
+          note="alone, most of the time goes to making the image channels-last"),
     _case("convolution", "conv-transpose-4x4",
           _node("ConvTranspose", "x w", strides=[2, 2], pads=[1] * 4), IMAGE,
           weights=_floats(w=(64, 64, 4, 4))),
@@ -203,6 +255,10 @@ CASES: tuple[FamilyCase, ...] = (
     _case("vision", "roi-align",
           _node("RoiAlign", "x r i", output_height=7, output_width=7, sampling_ratio=2),
           _both(IMAGE, _regions(100, 56), _integers(0, 1, i=(100,)))),
+    _case("vision", "nms", _node("NonMaxSuppression", "r s m i t"),
+          _both(_boxes(1000), _scores(1000)),
+          weights=_known(m=np.int64([100]), i=np.float32([0.5]), t=np.float32([0.1])),
+          output_type=INT64),
     _case("vision", "depth-to-space", _node("DepthToSpace", "x", blocksize=2), IMAGE),
     _case("attention", "attention", _node("Attention", "q k v"),
           _floats(q=(1, 12, 128, 64), k=(1, 12, 128, 64), v=(1, 12, 128, 64)), opset=23),
@@ -216,5 +272,10 @@ CASES: tuple[FamilyCase, ...] = (
           _integers(0, 255, np.uint8, x=(128, 768)),
           weights=_integers(-128, 127, np.int8, w=(768, 768)),
           output_type=onnx.TensorProto.INT32),
+    _case("quantization", "matmul-integer-inputs", _node("MatMulInteger", "x z"),
+          _both(_integers(0, 255, np.uint8, x=(128, 768)),
+                _integers(-128, 127, np.int8, z=(768, 768))),
+          output_type=onnx.TensorProto.INT32,
+          note="multiplied in f32, which is exact: the int8 kernels take constant weights"),
     _case("signal", "dft", _node("DFT", "x"), _floats(x=(16, 512, 1))),
 )  # fmt: skip
