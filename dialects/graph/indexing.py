@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..symbolic import Dim
-from .attributes import Bool, Int, Size, Str
+from .attributes import Bool, Int, Size, Sizes, Str
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_integer, require_number
 from .movement import require_axis
 from .reduction import wide
 from .traits import ExcessPrecision, MixedPrecision
-from .types import Shape, TensorType, is_float
+from .types import Shape, StaticShape, TensorType, is_float
 
 _I64 = np.dtype(np.int64)
 REDUCTIONS = ("none", "add", "mul", "max", "min")
@@ -371,6 +371,29 @@ class TriluOp(GraphOp, name="trilu"):
         return np.where(kept, x, np.zeros((), x.dtype))
 
 
+class EyeOp(GraphOp, name="eye"):
+    """A matrix of `sizes` with `value` (a scalar) on diagonal `k`, 0 elsewhere (ONNX EyeLike)."""
+
+    amp = MixedPrecision.FOLLOW
+    excess = ExcessPrecision.FOLLOW
+
+    value: Tensor
+    sizes: Sizes
+    k: Int
+
+    @staticmethod
+    def infer(value: TensorType, *, sizes: Shape, k: int) -> TensorType:
+        del k
+        if value.rank or len(sizes) != 2:
+            raise TypeRuleError(f"{value} on the diagonal of a tensor of {len(sizes)} axes")
+        return value.with_shape(sizes)
+
+    @staticmethod
+    def evaluate(value: np.ndarray, *, sizes: StaticShape, k: int) -> np.ndarray:
+        is_on_it = np.eye(*map(int, sizes), k=k, dtype=bool)
+        return np.where(is_on_it, value, np.zeros((), value.dtype))
+
+
 class NonZeroOp(GraphOp, name="non_zero"):
     """Positions of the nonzero elements of `x`, in row-major order: one row per axis (ONNX
     NonZero).
@@ -401,4 +424,5 @@ scatter_nd = builder(ScatterNdOp)
 range_ = builder(RangeOp)
 top_k = tuple_builder(TopKOp)
 trilu = builder(TriluOp)
+eye = builder(EyeOp)
 non_zero = builder(NonZeroOp)

@@ -1,4 +1,4 @@
-"""Ops whose elements depend on their position: ranges, triangles, positions of true elements."""
+"""Ops whose elements depend on their position: ranges, positions of true elements."""
 
 from collections.abc import Callable, Sequence
 
@@ -32,19 +32,6 @@ def range_(ctx: Lowering, op: graph.RangeOp, start: ir.Value, delta: ir.Value) -
 
     scalar = projection(1, [])
     return parallel([start, delta], [scalar, scalar], ctx.empty(result), element)
-
-
-@lowers(graph.TriluOp)
-def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
-    type_ = graph.type_of(op.x)
-    diagonal, zero = ctx.index(op.attrs["k"]), scalar_constant(0, type_.dtype)
-    predicate = arith.CmpIPredicate.sge if op.attrs["upper"] else arith.CmpIPredicate.sle
-
-    def element(value: ir.Value) -> ir.Value:
-        distance = arith.subi(loop_index(type_.rank - 1), loop_index(type_.rank - 2))
-        return arith.select(arith.cmpi(predicate, distance, diagonal), value, zero)
-
-    return parallel([x], [ir.AffineMap.get_identity(type_.rank)], ctx.empty(type_), element)
 
 
 @lowers(graph.NonZeroOp)

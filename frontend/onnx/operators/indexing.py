@@ -219,11 +219,9 @@ def eye_like(x, *, dtype=None, k=0):
     type_ = graph.type_of(x)
     if type_.rank != 2:
         raise graph.TypeRuleError(f"an identity matrix like {type_}, which is none")
-    rows, columns = type_.shape
-    distance = graph.sub(positions(columns), graph.reshape(positions(rows), shape=[rows, 1]))
-    ones = graph.equal(distance, graph.splat_like(k, distance))
     target = graph.type_of(x).dtype if dtype is None else dtype_of(dtype, "attribute 'dtype'")
-    return graph.cast(ones, to=target)
+    one = graph.constant(value=np.ones((), np.uint8 if target == np.bool_ else target))
+    return graph.cast(graph.eye(one, sizes=type_.shape, k=k), to=target)
 
 
 @onnx_op("ReverseSequence", since=10)
