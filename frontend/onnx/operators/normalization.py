@@ -40,6 +40,8 @@ def _hardmax(x: ir.Value, *, axis: int) -> ir.Value:
     first = graph.arg_max(x, axis=axis, keepdims=True, last_index=False)
     behind = [1] * (type_.rank - 1 - axis)
     along = graph.reshape(positions(type_.shape[axis]), shape=[type_.shape[axis], *behind])
+    # Some GPUs have no vectors of i64.
+    first, along = (graph.cast(each, to=np.int32) for each in (first, along))
     is_first = graph.and_(graph.equal(along, first), graph.equal(x, x))
     return graph.cast(is_first, to=type_.dtype)
 
