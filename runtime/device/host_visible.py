@@ -16,8 +16,9 @@ from .device_tensor import DeviceTensor
 from .dlpack import DLPackLayout, DLPackMemory
 from .memory import ALIGNMENT, address, aligned_empty, span
 
-_IN_PLACE = 1 << 15
-"""Size in bytes from which using memory in place is cheaper than copying it."""
+_IN_PLACE = 1 << 17
+"""Size in bytes from which using memory in place is cheaper than copying it: to import an input,
+and to hand out the memory of an output, take 6 us each, in which 128 KiB are copied."""
 
 
 class LocalInput:

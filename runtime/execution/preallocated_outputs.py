@@ -10,7 +10,7 @@ from ..device.device_tensor import DeviceTensor
 from ..device.memory import aligned_empty
 from .arguments import Arguments, Slot
 
-_MOST_BYTES = 1 << 15
+_MOST_BYTES = 1 << 17
 """Maximum total size of the outputs; larger ones are returned in place, without a copy."""
 
 

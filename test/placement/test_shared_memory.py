@@ -95,13 +95,14 @@ def test_onnxruntime_gets_the_memory_that_the_part_before_wrote(copied):
     assert copied["returned"] == copied["placed"][1:]
 
 
-def test_compiled_code_copies_what_is_not_aligned(copied):
-    """numpy aligns to 16 bytes, compiled code loads vectors of up to 64."""
+@pytest.mark.parametrize(("start", "copies"), [(16, 0), (4, 1)])
+def test_compiled_code_copies_what_is_not_aligned(copied, start, copies):
+    """It takes arrays as numpy aligns them, at multiples of 16 bytes."""
     model = _open(_chain("Relu", "Exp", "Neg"), "cpu", "host", "host")
     raw = np.ones(BYTES + 128, np.uint8)
-    begin = -raw.ctypes.data % 64 + 16
+    begin = -raw.ctypes.data % 64 + start
     model.run(None, {"v0": raw[begin : begin + BYTES].view(np.float32).reshape(ROWS, ROWS)})
-    assert (copied["inputs"], copied["outputs"]) == (BYTES, 0)
+    assert (copied["inputs"], copied["outputs"]) == (copies * BYTES, 0)
 
 
 @needs_vulkan

@@ -56,8 +56,8 @@ def test_some_outputs(destined):
 
 def test_large_and_empty_outputs_are_handed_out(destined):
     _, ways = destined
-    assert ways(1024, 1024, 1024)[-1] == PRODUCTS
-    assert ways(1025, 1025, 1025)[-1] == SUMS
+    assert ways(4096, 4096, 4096)[-1] == PRODUCTS
+    assert ways(4097, 4097, 4097)[-1] == SUMS
     model, _ = destined
     for _ in range(4):
         assert model(np.ones((0, 4), np.float32))[0].shape == (0, 4)
