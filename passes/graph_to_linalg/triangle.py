@@ -29,7 +29,8 @@ def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
         return ctx.empty(type_)
     if _has_kernel(ctx, type_.dtype):
         total = graph.element_count(type_.shape[:-1])
-        sizes = (*type_.shape[-2:], op.attrs["k"], total)
+        rows, columns = type_.shape[-2:]
+        sizes = (rows, columns, op.attrs["k"], total)
 
         def triangle(emitter: DiagonalEmitter, workgroup: ir.Value, count: ir.Value, total) -> None:
             emitter.triangle(workgroup, count, total, upper)
@@ -101,8 +102,8 @@ def _run(
         rows, columns, k, total = (
             known[size] if isinstance(size, Dim) else _index(size) for size in sizes
         )
-        buffers = arguments[len(names) :]
-        emitter = DiagonalEmitter(ctx.cpu.vector_bits, *buffers, (rows, columns, k))
+        read, written = arguments[len(names) :]
+        emitter = DiagonalEmitter(ctx.cpu.vector_bits, read, written, (rows, columns, k))
         write(emitter, workgroup_id, count, total)
 
     anonymous = [("size", names.index(n)) if isinstance(n, Dim) else n for n in sizes]

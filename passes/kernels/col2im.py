@@ -47,7 +47,7 @@ class Col2ImEmitter(VectorEmitter):
         image: ir.Value,
     ):
         super().__init__(shape.lanes, ir.MemRefType(columns.type).element_type)
-        self.shape, self.columns, self.image = shape, columns, image
+        self.shape, self.source, self.image = shape, columns, image
         self.planes = value(shape.planes)
         self.extents = list(map(value, shape.image))
         self.block = list(map(value, shape.block))
@@ -135,10 +135,10 @@ class Col2ImEmitter(VectorEmitter):
         plus = arith.addf if isinstance(self.element, ir.FloatType) else arith.addi
         if lanes == 1:
             total = memref.load(self.image, [written])
-            total = plus(total, memref.load(self.columns, [read]))
+            total = plus(total, memref.load(self.source, [read]))
             memref.store(total, self.image, [written])
         else:
-            total = plus(self.load(self.image, written), self.load(self.columns, read))
+            total = plus(self.load(self.image, written), self.load(self.source, read))
             self.store(total, self.image, written)
 
     def _clear(self, at: ir.Value, lanes: int) -> None:

@@ -38,12 +38,12 @@ class ComputedMatmulEmitter(VectorEmitter):
         self.shape, self._value = shape, value
         self.left, self.right, self.result = left, right, result
         self.packed = packed
-        self.rows, self.k, self.columns = map(value, (shape.rows, shape.k, shape.columns))
+        self.rows, self.k, self.column_count = map(value, (shape.rows, shape.k, shape.columns))
 
     def workgroup(self, workgroup_id: ir.Value) -> None:
         """Emit workgroup `workgroup_id`; those of a matrix of the batch are consecutive."""
         shape = self.shape
-        row_blocks, column_blocks = shape.blocks(self.rows, self.k, self.columns)
+        row_blocks, column_blocks = shape.blocks(self.rows, self.k, self.column_count)
         block = arith.divui(workgroup_id, column_blocks)
         matrix = _Matrix(*self._starts(arith.divui(block, row_blocks)))
         first = self.times(arith.remui(block, row_blocks), BLOCK_ROWS)
@@ -51,7 +51,7 @@ class ComputedMatmulEmitter(VectorEmitter):
         rows = _Rows(first, count)
         groups = shape.groups(self.k)
         group = arith.muli(arith.remui(workgroup_id, column_blocks), groups)
-        last = arith.ceildivui(self.columns, self.index(shape.width))
+        last = arith.ceildivui(self.column_count, self.index(shape.width))
         end = arith.minui(arith.addi(group, groups), last)
 
         def each(compute: Callable[["_Matrix", ir.Value, "_Rows"], None]) -> None:
@@ -86,14 +86,14 @@ class ComputedMatmulEmitter(VectorEmitter):
                 before = numbers[operand]
                 numbers[operand] = position if before is None else arith.addi(before, position)
                 strides[operand] = arith.muli(strides[operand], extent)
-        sizes = [arith.muli(self.rows, self.k), arith.muli(self.k, self.columns)]
+        sizes = [arith.muli(self.rows, self.k), arith.muli(self.k, self.column_count)]
         starts = [
             self.index(0) if number is None else arith.muli(number, size)
             for number, size in zip(numbers, sizes, strict=True)
         ]
-        panels = arith.ceildivui(self.columns, self.index(shape.panel))
+        panels = arith.ceildivui(self.column_count, self.index(shape.panel))
         packed = self.index(0) if numbers[1] is None else arith.muli(numbers[1], panels)
-        return [*starts, arith.muli(matrix, arith.muli(self.rows, self.columns)), packed]
+        return [*starts, arith.muli(matrix, arith.muli(self.rows, self.column_count)), packed]
 
     def _repeated(self, at: ir.Value, extent: ir.Value) -> ir.Value:
         """Position `at` on an axis of `extent`, which repeats if that is 1."""
@@ -112,7 +112,7 @@ class ComputedMatmulEmitter(VectorEmitter):
         operands = DotOperands(
             self.left, self.right, self.result, matrix.left, matrix.right, matrix.result
         )
-        DotEmitter(self.shape, operands, self.k, self.columns, self._entry).group(
+        DotEmitter(self.shape, operands, self.k, self.column_count, self._entry).group(
             column, rows.first, rows.count
         )
 
@@ -131,7 +131,7 @@ class ComputedMatmulEmitter(VectorEmitter):
             mask: ir.Value | None = None,
         ) -> None:
             start = self.add(matrix.right, at)
-            lines = _Lines(self.right, start, self.columns, PREFETCHED_LINES, mask)
+            lines = _Lines(self.right, start, self.column_count, PREFETCHED_LINES, mask)
             target = _Target(matrix, at, [mask] * (columns // self.lanes))
             self._multiply_tiles(lines, rows.first, tiles, target)
 
@@ -141,7 +141,7 @@ class ComputedMatmulEmitter(VectorEmitter):
             multiply(column, few, shape.width)
 
         def partial() -> None:
-            left = arith.subi(self.columns, column)
+            left = arith.subi(self.column_count, column)
             halves = arith.divui(left, self.index(half))
             self.repeat(
                 self.index(0),
@@ -164,7 +164,7 @@ class ComputedMatmulEmitter(VectorEmitter):
             partial()
         else:
             end = self.add(column, shape.width)
-            is_whole = arith.cmpi(arith.CmpIPredicate.ule, end, self.columns)
+            is_whole = arith.cmpi(arith.CmpIPredicate.ule, end, self.column_count)
             self.choose(is_whole, whole, partial)
 
     def _panels(self, matrix: "_Matrix", column: ir.Value, rows: "_Rows") -> None:
@@ -177,7 +177,7 @@ class ComputedMatmulEmitter(VectorEmitter):
             at = self.add(column, part)
             number = self.add(matrix.packed, arith.divui(at, self.index(shape.panel)))
             lines = _Lines(packed, arith.muli(number, size), self.index(shape.panel))
-            left = arith.subi(self.columns, at)
+            left = arith.subi(self.column_count, at)
 
             def whole(lines: "_Lines" = lines, at: ir.Value = at) -> None:
                 target = _Target(matrix, at, [None] * vectors)
@@ -247,12 +247,12 @@ class ComputedMatmulEmitter(VectorEmitter):
     ) -> tuple[list[ir.Value], list[ir.Value | None]]:
         """The offsets of the vectors of a tile in the result, row by row, and their masks."""
         outputs = []
-        line = arith.addi(arith.muli(row, self.columns), target.column)
+        line = arith.addi(arith.muli(row, self.column_count), target.column)
         line = self.add(target.matrix.result, line)
         for number in range(size):
             outputs += [self.add(line, part * self.lanes) for part in range(len(target.masks))]
             if number + 1 < size:
-                line = arith.addi(line, self.columns)
+                line = arith.addi(line, self.column_count)
         return outputs, list(target.masks) * size
 
     def _accumulate(

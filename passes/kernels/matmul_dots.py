@@ -38,12 +38,12 @@ class DotEmitter(VectorEmitter):
         """Constants are defined at the start of `entry`."""
         super().__init__(shape.lanes)
         self._entry = entry
-        self.shape, self.operands, self.k, self.columns = shape, operands, k, columns
+        self.shape, self.operands, self.k, self.column_count = shape, operands, k, columns
 
     def group(self, column: ir.Value, first: ir.Value, count: ir.Value) -> None:
         """Multiply `count` rows from `first` on by a group of columns."""
         columns_of = dict(self.shape.dot_tiles)
-        left = arith.subi(self.columns, column)
+        left = arith.subi(self.column_count, column)
         wanted = arith.minui(left, self.index(self.shape.width))
         for each in falling_tiles(self, count, max(columns_of)):
             if self._is_empty(each.size):
@@ -72,7 +72,7 @@ class DotEmitter(VectorEmitter):
     def _tile(self, row: ir.Value, column: ir.Value, rows: int, columns: int) -> None:
         """Compute a tile of the result. Columns beyond the last are computed as that, and not
         stored."""
-        operands, last = self.operands, self.add(self.columns, -1)
+        operands, last = self.operands, self.add(self.column_count, -1)
         lefts = [
             self.add(operands.left_start, arith.muli(self.add(row, n), self.k)) for n in range(rows)
         ]
@@ -111,7 +111,7 @@ class DotEmitter(VectorEmitter):
         """Store the sums across the lanes of the accumulators of a tile."""
         lanes, shape = self.lanes, self.shape
         totals = [self.sums_across(sums[n : n + lanes]) for n in range(0, len(sums), lanes)]
-        line = arith.addi(arith.muli(row, self.columns), column)
+        line = arith.addi(arith.muli(row, self.column_count), column)
         start = self.add(self.operands.result_start, line)
 
         def stored(mask: ir.Value | None) -> None:
@@ -121,7 +121,7 @@ class DotEmitter(VectorEmitter):
                 total = totals[group]
                 value = vector.shuffle(total, total, list(range(begin, begin + columns)))
                 self.store(value, self.operands.result, at, mask)
-                at = arith.addi(at, self.columns)
+                at = arith.addi(at, self.column_count)
 
         def partly() -> None:
             mask_type = ir.VectorType.get([columns], ir.IntegerType.get_signless(1))
@@ -129,6 +129,6 @@ class DotEmitter(VectorEmitter):
 
         if isinstance(shape.columns, int) and shape.columns % lanes == 0:
             return stored(None)
-        left = arith.subi(self.columns, column)
+        left = arith.subi(self.column_count, column)
         is_whole = self.compare(arith.CmpIPredicate.uge, left, columns)
         return self.choose(is_whole, lambda: stored(None), partly)

@@ -22,16 +22,16 @@ class PackMatrixEmitter(VectorEmitter):
     ):
         super().__init__(shape.lanes)
         self.shape, self.source, self.packed = shape, source, packed
-        self.k, self.columns = value(shape.k), value(shape.columns)
+        self.k, self.column_count = value(shape.k), value(shape.columns)
 
     def workgroup(self, workgroup_id: ir.Value) -> None:
         """Emit workgroup `workgroup_id`; the panels of a matrix are consecutive."""
-        panels = arith.ceildivui(self.columns, self.index(self.shape.panel))
+        panels = arith.ceildivui(self.column_count, self.index(self.shape.panel))
         matrix = arith.divui(workgroup_id, panels)
         column = self.times(arith.remui(workgroup_id, panels), self.shape.panel)
-        start = arith.muli(matrix, arith.muli(self.k, self.columns))
+        start = arith.muli(matrix, arith.muli(self.k, self.column_count))
         target = arith.muli(workgroup_id, self.times(self.k, self.shape.panel))
-        left = arith.subi(self.columns, column)
+        left = arith.subi(self.column_count, column)
         for part in range(0, self.shape.panel, self.lanes):
             at = self.add(column, part)
             into = self.add(target, part)
@@ -46,7 +46,7 @@ class PackMatrixEmitter(VectorEmitter):
 
         def line(number: ir.Value) -> None:
             found = self.load(
-                self.source, arith.addi(source, arith.muli(number, self.columns)), mask
+                self.source, arith.addi(source, arith.muli(number, self.column_count)), mask
             )
             self.store(found, self.packed, self._line(target, number))
 
@@ -55,7 +55,7 @@ class PackMatrixEmitter(VectorEmitter):
     def _columns(self, start: ir.Value, column: ir.Value, target: ir.Value) -> None:
         """Transpose as many contiguous columns as a vector has lanes. Those beyond the last are
         that, as their products are not stored."""
-        lanes, last = self.lanes, self.add(self.columns, -1)
+        lanes, last = self.lanes, self.add(self.column_count, -1)
         starts = [
             arith.addi(start, arith.muli(arith.minui(self.add(column, n), last), self.k))
             for n in range(lanes)

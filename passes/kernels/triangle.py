@@ -21,7 +21,7 @@ class DiagonalEmitter(RowCopyEmitter):
     ):
         """`sizes` are those of rows, of columns, and `k`."""
         super().__init__(vector_bits, source, target)
-        self.rows, self.columns, self.k = sizes
+        self.rows, self.column_count, self.k = sizes
 
     def triangle(
         self, workgroup_id: ir.Value, count: ir.Value, total: ir.Value, upper: bool
@@ -30,9 +30,9 @@ class DiagonalEmitter(RowCopyEmitter):
         its share of `total` rows, or what is not above it."""
 
         def row(start: ir.Value, diagonal: ir.Value) -> None:
-            last = arith.maxsi(arith.minsi(self.add(diagonal, 0 if upper else 1), self.columns),
-                               self.index(0))  # fmt: skip
-            kept, rest = arith.addi(start, last), arith.subi(self.columns, last)
+            last = arith.minsi(self.add(diagonal, 0 if upper else 1), self.column_count)
+            last = arith.maxsi(last, self.index(0))
+            kept, rest = arith.addi(start, last), arith.subi(self.column_count, last)
             if upper:
                 self.clear(start, last)
                 self.copy(kept, kept, rest)
@@ -48,10 +48,13 @@ class DiagonalEmitter(RowCopyEmitter):
         value = memref.load(self.source, [self.index(0)])
 
         def row(start: ir.Value, diagonal: ir.Value) -> None:
-            self.clear(start, self.columns)
-            exists = arith.cmpi(arith.CmpIPredicate.ult, diagonal, self.columns)
-            at = arith.addi(start, diagonal)
-            self.choose(exists, lambda: memref.store(value, self.target, [at]), lambda: None)
+            self.clear(start, self.column_count)
+            exists = arith.cmpi(arith.CmpIPredicate.ult, diagonal, self.column_count)
+
+            def put() -> None:
+                memref.store(value, self.target, [arith.addi(start, diagonal)])
+
+            self.choose(exists, put, lambda: None)
 
         self._each_row(workgroup_id, count, self.rows, row)
 
@@ -62,7 +65,7 @@ class DiagonalEmitter(RowCopyEmitter):
 
         def row(number: ir.Value) -> None:
             at = arith.addi(arith.remui(number, self.rows), self.k)
-            body(arith.muli(number, self.columns), at)
+            body(arith.muli(number, self.column_count), at)
 
         self.repeat(first, behind, row)
 

@@ -2,7 +2,7 @@
 
 import ctypes
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def aligned_empty(shape: tuple[int, ...], dtype: "DTypeLike") -> np.ndarray:
 def address(array: np.ndarray) -> int:
     """The address of the first element."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # in a fourth of the time
+        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))  # 4 times as fast
     except (TypeError, ValueError, BufferError):  # read-only, strided, empty, of another library
         return array.__array_interface__["data"][0]
 
