@@ -16,6 +16,7 @@ from . import aliases
 if TYPE_CHECKING:
     from .compile_model import compile
     from .compiler.check import check
+    from .compiler.entry_points import EntryModel, compile_entry_points
     from .compiler.explain import explain
     from .debugging import trace
     from .errors import GraphcError
@@ -24,7 +25,14 @@ if TYPE_CHECKING:
     from .passes.infra.report import Report
     from .profiling import profile
     from .quantization import quantize
-    from .runtime import CompiledModel, DeviceTensor, TensorSpec, aligned_empty, load
+    from .runtime import (
+        CompiledModel,
+        DeviceTensor,
+        TensorSpec,
+        aligned_empty,
+        load,
+        load_entry_points,
+    )
 
 _IMPORTED = time.time_ns()
 aliases.install()
@@ -35,15 +43,18 @@ epoch."""
 _EXPORTS = {
     "CompiledModel": ".runtime",
     "DeviceTensor": ".runtime",
+    "EntryModel": ".compiler.entry_points",
     "GraphcError": ".errors",
     "Report": ".passes.infra.report",
     "TensorSpec": ".runtime",
     "aligned_empty": ".runtime",
     "check": ".compiler.check",
     "compile": ".compile_model",
+    "compile_entry_points": ".compiler.entry_points",
     "explain": ".compiler.explain",
     "import_onnx": ".frontend.onnx",
     "load": ".runtime",
+    "load_entry_points": ".runtime",
     "profile": ".profiling",
     "quantize": ".quantization",
     "run_pipeline": ".passes.infra.pipeline",
@@ -53,15 +64,18 @@ _EXPORTS = {
 __all__ = [
     "CompiledModel",
     "DeviceTensor",
+    "EntryModel",
     "GraphcError",
     "Report",
     "TensorSpec",
     "aligned_empty",
     "check",
     "compile",
+    "compile_entry_points",
     "explain",
     "import_onnx",
     "load",
+    "load_entry_points",
     "profile",
     "quantize",
     "run_pipeline",

@@ -2,10 +2,11 @@
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..aliases import takes_old_arguments
 from ..errors import ModuleFileError
@@ -21,6 +22,7 @@ from .options import Options, Progress
 if TYPE_CHECKING:
     from ..passes.infra.report import Report
 
+T = TypeVar("T")
 _KEPT_BYTES = 64 << 20
 """Maximum size of an in-memory model that is retained with its compiled form; larger ones are
 retained only if the model has variants."""
@@ -92,11 +94,22 @@ def _ready(job: "Job") -> CompiledModel:
     found = job.find()
     if found is not None:
         try:
-            return job.load(found.path, found.report)
+            return job.load(found.path, found.reports[0])
         except ModuleFileError as error:
             logger.info("the cache has '%s', which does not load: %s", found.path, error)
     contents, report = job.make(for_here=True)
-    return job.load(contents, report)
+    return load_made(contents, job.kept, lambda source: job.load(source, report))
+
+
+def load_made(contents: bytes, kept: Path | None, load_: Callable[[Any], T]) -> T:
+    """Load what was just compiled: from the file in the cache if it was `kept`, as later processes
+    do. That is mapped, and takes no memory of this process's own."""
+    if kept is not None:
+        try:
+            return load_(kept)
+        except ModuleFileError as error:  # another process has just removed it
+            logger.info("the cache has lost '%s': %s", kept, error)
+    return load_(contents)
 
 
 @takes_old_arguments
@@ -112,7 +125,7 @@ def compile_to_file(
     found = job.find()
     if found is not None:
         try:
-            return found.path.read_bytes(), found.report
+            return found.path.read_bytes(), found.reports[0]
         except OSError as error:  # another process has just removed it
             logger.info("the cache has lost '%s': %s", found.path, error)
     return job.make()
@@ -126,11 +139,13 @@ class Job:
 
     def __init__(self, model: Any, options: Sequence[Options]):
         self._model, self._options = model, options
+        self.kept: Path | None = None
+        """The file in the cache with what was made."""
         self.is_compiled = any(each.target.is_compiled for each in options)
         store = next((each.cache for each in options if each.cache is not None), None)
         if store is not None and options[0].progress is not None:
             options[0].progress(ProgressEvent("cache", 0.0))
-        self._kept = ModelCache(store, model, options)
+        self._cached = ModelCache(store, [model], options)
 
     def load(self, source: Any, report: "Report") -> CompiledModel:
         """Load the compiled model, from a path or from its bytes."""
@@ -142,12 +157,13 @@ class Job:
 
     def find(self) -> CachedModel | None:
         """The model from the cache, or None."""
-        found = self._kept.find()
+        found = self._cached.find()
         if found is None:
             return None
-        if found.report.parts:
-            warn_of_host(model_name(self._model), found.report.parts)
-        return found._replace(report=CompilationReport.of(found.report))
+        (report,) = found.reports
+        if report.parts:
+            warn_of_host(model_name(self._model), report.parts)
+        return found._replace(reports=[CompilationReport.of(report)])
 
     def interpret(self) -> CompiledModel:
         """The model, interpreted in numpy."""
@@ -167,7 +183,7 @@ class Job:
         Pipeline.parse(first.pipeline)  # fail before any work is done, as for devices
         if for_here and not others and first.target.name != "cpu":
             open_device(first.target.driver)
-        self._kept.before_compiling()
+        self._cached.before_compiling()
         contents, report = to_file(self._model, self._options)
-        self._kept.keep(contents, report)
+        self.kept = self._cached.keep(contents, [report])
         return contents, CompilationReport.of(report)

@@ -380,8 +380,8 @@ def require_compiled(options: Options) -> None:
         )
 
 
-def begin(model: Any, options: Options) -> Compilation:
-    """Import `model`."""
+def begin(model: Any, options: Options, context: ir.Context | None = None) -> Compilation:
+    """Import `model`, into `context` if that is given."""
     Pipeline.parse(options.pipeline)  # fail before any work is done
     if options.progress is not None:
         options.progress(ProgressEvent("import", 0.0))
@@ -390,6 +390,7 @@ def begin(model: Any, options: Options) -> Compilation:
         model,
         dims=options.dims,
         outputs=options.outputs,
+        context=context,
         assume=options.assume,
         overridden=options.overridden,
         independent_dims=options.independent_dims,

@@ -10,7 +10,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
@@ -30,29 +30,37 @@ logger = logging.getLogger("graphc")
 
 
 class CachedModel(NamedTuple):
-    """The file of a compiled model, and the report of how it was compiled."""
+    """The file of a compiled model, and the reports of how it was compiled: one, or one for each
+    entry point."""
 
     path: Path
-    report: Report
+    reports: Sequence[Report]
 
 
 class ModelCache:
-    """The cached result of one compilation in `store`.
+    """The cached result of one compilation in `store`: of a model, or of several into one file.
 
-    `options` holds the options for each target. The cache is bypassed if they ask to observe the
-    compiler, or if its behaviour is not determined by the key: foreign passes or ops have been
-    registered, or its sources have changed since they were imported.
+    `options` holds the options for each target, or for each model. The cache is bypassed if they
+    ask to observe the compiler, or if its behaviour is not determined by the key: foreign passes or
+    ops have been registered, or its sources have changed since they were imported.
     """
 
-    def __init__(self, store: CompileCache | None, model: Any, options: Sequence[Options]):
+    def __init__(
+        self,
+        store: CompileCache | None,
+        models: Sequence[Any],
+        options: Sequence[Options],
+        names: Sequence[str] = (),
+    ):
+        """`names` are those of the entry points that several models become."""
         self._store = store
         self._takes_parts = all(each.host for each in options)
-        self._model = model
-        self._name = model_name(model)
-        self._target = ",".join(each.target.spelling for each in options)
+        self._models = models
+        self._name = model_name(models[0])
+        self._target = ",".join(dict.fromkeys(each.target.spelling for each in options))
         self._key: str | None = None
-        self._files: list[str] = []
-        """Names of the model's external data files."""
+        self._files: list[tuple[int, str]] = []
+        """Names of the external data files, each with the number of a model that has it."""
         self._key_of_all: str | None = None
         """Key that also covers the contents of these files."""
         self._read: dict[Path, tuple[int, ...]] = {}
@@ -67,11 +75,11 @@ class ModelCache:
             described = json.dumps(
                 [each.decisive() for each in options], sort_keys=True, default=repr
             )
-            contents = self._digest_of_model()
+            contents = [self._digest_of(model) for model in models]
         except (OSError, TypeError, ValueError) as error:  # the import will report the problem
             logger.info("'%s' is not looked for in the cache: %s", self._name, error)
             return
-        texts = ["model", self._name, contents, code, described, *surroundings()]
+        texts = ["model", self._name, *contents, *names, code, described, *surroundings()]
         self._key = digest_of_texts(texts)
 
     def find(self) -> CachedModel | None:
@@ -84,50 +92,56 @@ class ModelCache:
         found = self._store.find(self._key)
         try:
             if found is not None and found.entry.kind == "files":
-                key = self._key_with(found.details["files"])
+                key = self._key_with([(int(n), str(name)) for n, name in found.details["files"]])
                 found = None if key is None else self._store.find(key)
             if found is None:
                 return None
-            values = found.details["report"]
-            report = Report.from_dict(values, map(read_part, values["parts"]))
+            reports = [_read_report(values) for values in found.details["reports"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:  # a foreign entry
             logger.info("the cache has an entry that is not as graphc writes them: %s", error)
             return None
-        report.title = self._name
-        if report.parts and not self._takes_parts:
-            return None
-        created = time.localtime(found.entry.created)
-        report.cached = time.strftime("%Y-%m-%d %H:%M:%S", created)
-        return CachedModel(found.path, report)
+        for report, model in zip(reports, self._models, strict=False):
+            report.title = model_name(model)
+            report.cached = time.strftime(
+                "%Y-%m-%d %H:%M:%S", time.localtime(found.entry.created)
+            )  # fmt: skip
+            if report.parts and not self._takes_parts:
+                return None
+        return CachedModel(found.path, reports)
 
     def before_compiling(self) -> None:
-        """Compute the key of the model's external data files, before the import reads them."""
-        if self._key is None or not is_path(self._model):
+        """Compute the key of the models' external data files, before the import reads them."""
+        if self._key is None:
             return
         from ..frontend.onnx import external_files  # which loads `onnx`
 
+        files: dict[Path, tuple[int, str]] = {}
         try:
-            self._files = external_files(Path(self._model))
+            for number, model in enumerate(self._models):
+                if is_path(model):
+                    for name in external_files(Path(model)):
+                        files.setdefault(_folder(model) / name, (number, name))
         except InvalidModelError:
             self._key = None  # the import will report the problem
+        self._files = list(files.values())
         if self._files:
             self._key_of_all = self._key_with(self._files)
             self._key = self._key if self._key_of_all else None
 
-    def keep(self, contents: bytes, report: Report) -> None:
-        """Store the compiled model, unless files have changed since the key was computed."""
+    def keep(self, contents: bytes, reports: Sequence[Report]) -> Path | None:
+        """Store the compiled model, unless files have changed since the key was computed; the path
+        of what is stored, or None."""
         if self._store is None or self._key is None or self._was_changed():
-            return  # the model or the compiler may differ from those of the key
+            return None  # the model or the compiler may differ from those of the key
         key, described = self._key, {"name": self._name, "target": self._target}
         if self._key_of_all is not None:
             details = {"files": self._files}
             self._store.put(key, b"", kind="files", **described, details=details)
             key = self._key_of_all
-        details = {"report": report.to_dict()}
-        self._store.put(key, contents, kind="model", **described, details=details)
+        details = {"reports": [report.to_dict() for report in reports]}
+        return self._store.put(key, contents, kind="model", **described, details=details)
 
-    def _digest_of_model(self) -> str:
-        model = self._model
+    def _digest_of(self, model: Any) -> str:
         if is_path(model):
             return self._digest(Path(model))
         if _is_bytes(model):
@@ -138,14 +152,14 @@ class ModelCache:
         self._read[path] = _state(path)
         return digest_of_file(path)
 
-    def _key_with(self, files: Sequence[str]) -> str | None:
+    def _key_with(self, files: Sequence[tuple[int, str]]) -> str | None:
         """The key that also covers the contents of `files`; None if one is missing."""
-        if self._key is None or not is_path(self._model):
-            return None  # a model in memory has no folder
-        folder = Path(self._model).resolve().parent
+        if self._key is None:
+            return None
         try:
-            digests = [self._digest(folder / name) for name in files]
-        except OSError:
+            # A model in memory has no folder.
+            digests = [self._digest(_folder(self._models[n]) / name) for n, name in files]
+        except (OSError, IndexError, TypeError):
             return None
         return digest_of_texts([self._key, *digests])
 
@@ -155,6 +169,14 @@ class ModelCache:
             return changed or _running_code() is None
         except OSError:
             return True
+
+
+def _folder(model: Any) -> Path:
+    return Path(model).resolve().parent
+
+
+def _read_report(values: Mapping[str, Any]) -> Report:
+    return Report.from_dict(values, map(read_part, values["parts"]))
 
 
 def _running_code() -> str | None:

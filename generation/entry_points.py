@@ -1,27 +1,19 @@
-"""The entry points of a language model: steps of one token and of many, and the choice alone.
-
-Each is a compiled model of its own today. Callers see one object, and the weights are to be shared
-by entry points of one module.
-"""
+"""The entry points of a language model: steps of one token and of many, and the choice alone."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import TensorProto, helper
+from onnx import helper
 
-from ..compiler.compile import compile
-from ..runtime import CompiledModel
-from ..runtime.files.output_file import write_atomically
+from .compiled_steps import SAMPLING, CompiledSteps, StepSize
 from .config import GenerationConfig
 from .growing_cache import GrowingCache
 from .key_value_cache import KeyValueCache, as_array
-from .sampling import FINITE, LOGITS, TOKENS, sampling_graph
-from .step_model import CACHE_BATCH, LAST, cache_names, has_fixed_cache, read_decoder, step_model
+from .sampling import FINITE, LOGITS, TOKENS
+from .step_model import CACHE_BATCH, LAST, has_fixed_cache, read_decoder
 
-_SAMPLING_OPSET = 13
 AnyCache = KeyValueCache | GrowingCache
 
 
@@ -42,7 +34,7 @@ class EntryPoints:
     """Compiles the steps of the model of `config` when they are first used, and runs them.
 
     `options` are those of `graphc.compile`. `chunk` is the number of tokens of a prompt that one
-    step computes. `announce` is called with the name of each step before it is compiled.
+    step computes. `announce` is called with the names of steps before they are compiled.
     """
 
     def __init__(
@@ -54,19 +46,14 @@ class EntryPoints:
     ):
         self.chunk = chunk
         self._config = config
-        self._options = options
-        self._announce = announce
         self._decoder = read_decoder(config)
         self._in_place = has_fixed_cache(config, self._decoder.graph)
-        self._has_files = any(
-            each.data_location == TensorProto.EXTERNAL for each in self._decoder.graph.initializer
-        )
-        self._steps: dict[tuple[int, int], CompiledModel] = {}
-        """The steps by rows, and tokens of a row."""
-        self._samplers: dict[int, CompiledModel] = {}
+        self._steps = CompiledSteps(config, self._decoder, options, announce)
+        self._steps.expect([StepSize(1, chunk), StepSize(1, 1)])
 
     def new_cache(self, batch: int) -> AnyCache:
-        """An empty cache for `batch` sequences."""
+        """An empty cache for `batch` sequences, whose steps are expected from now on."""
+        self._steps.expect(self._sizes(batch))
         name = self._config.inputs["past_key_names"] % 0
         (past,) = (each for each in self._decoder.graph.input if each.name == name)
         dtype = helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
@@ -96,7 +83,7 @@ class EntryPoints:
         size = step_size(len(rows), cache.rows)
         feeds |= sampling
         feeds = {name: _padded(array, len(rows), size) for name, array in feeds.items()}
-        model = self._step(size, length)
+        model = self._steps[StepSize(size, length)]
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
         outputs = model.run(names, {**feeds, **cache.feeds()}, on_device=cache.output_names)
         cache.update(dict(zip(names[3:], outputs[3:], strict=True)))
@@ -112,7 +99,7 @@ class EntryPoints:
     ) -> StepResult:
         """The step, sequence by sequence: their caches differ in length."""
         length = 1 if max(map(len, tokens)) == 1 else self.chunk
-        model = self._step(1, length)
+        model = self._steps[StepSize(1, length)]
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
         found: list[list[np.ndarray]] = []
         for index, (given, first, row) in enumerate(zip(tokens, before, rows, strict=True)):
@@ -155,60 +142,32 @@ class EntryPoints:
 
     def sample(self, logits: np.ndarray, sampling: Mapping[str, np.ndarray]) -> StepResult:
         """Choose a token by each row of `logits`, f32 ``[rows, vocab]``."""
-        feeds = {LOGITS: logits, **sampling}
-        tokens, is_finite = self._sampling(len(logits)).run([TOKENS, FINITE], feeds)
+        found = []
+        for index in range(len(logits)):
+            feeds = {LOGITS: logits, **sampling}
+            feeds = {name: x[index : index + 1] if x.ndim else x for name, x in feeds.items()}
+            found.append(self._steps[SAMPLING].run([TOKENS, FINITE], feeds))
+        tokens, is_finite = map(np.concatenate, zip(*found, strict=True))
         return StepResult(tokens, logits, is_finite)
 
-    def prepare(self, batch: int, *, all_sizes: bool = False) -> None:
-        """Compile all that a generation of `batch` sequences runs; with `all_sizes`, also of fewer
-        of them, and the choice of the token alone."""
-        self._step(1, self.chunk)
-        counts = range(1 if all_sizes else batch, batch + 1)
-        sizes = [step_size(count, batch) if self._in_place else 1 for count in counts]
-        for size in dict.fromkeys(sizes):
-            self._step(size, 1)
-        if all_sizes:
-            self._sampling(1)
+    def prepare(self, batch: int) -> None:
+        """Compile all that a generation of `batch` sequences, or fewer, runs."""
+        self._steps.require(self._sizes(batch))
 
-    def _sampling(self, rows: int) -> CompiledModel:
-        if rows not in self._samplers:
-            model = _sampling_model(rows, self._config.vocab_size)
-            self._samplers[rows] = self._compile("sampling", model)
-        return self._samplers[rows]
-
-    def _step(self, rows: int, length: int) -> CompiledModel:
-        key = (rows, length)
-        if key not in self._steps:
-            model = step_model(self._config, self._decoder, rows, length)
-            what = "prefill" if length > 1 else "decode"
-            donate = [past for past, _ in cache_names(self._config)] if self._in_place else []
-            self._steps[key] = self._compile(f"{what}-{rows}x{length}", model, donate)
-        return self._steps[key]
-
-    def _compile(
-        self, name: str, model: onnx.ModelProto, donate: Sequence[str] = ()
-    ) -> CompiledModel:
-        """Compile `model`; if its weights are in files, it is written beside these."""
-        if self._announce is not None:
-            self._announce(name)
-        source: Any = model
-        if self._has_files and name != "sampling":
-            source = self._config.model_path.with_suffix(f".{name}.onnx")
-            write_atomically(source, model.SerializeToString())
-        return compile(source, **{**self._options, "donate": donate})
+    def _sizes(self, batch: int) -> list[StepSize]:
+        """The steps that generate tokens for up to `batch` sequences."""
+        counts = range(1, batch + 1) if self._in_place else [1]
+        return [StepSize(step_size(count, batch), 1) for count in counts]
 
     def close(self) -> None:
         """Free the compiled models."""
-        for model in (*self._steps.values(), *self._samplers.values()):
-            model.close()
-        self._steps.clear()
-        self._samplers.clear()
+        self._steps.close()
 
 
 def step_size(rows: int, cache_rows: int) -> int:
     """The rows of the step that computes `rows` rows of a cache: a power of four, or all.
 
-    Each step has its copy of the weights, and few rows take as long as one: all read these.
+    Each step takes time to compile, and few rows take as long as one: all read the weights.
     """
     bits = (rows - 1).bit_length()
     return min(1 << bits + bits % 2, cache_rows)
@@ -220,9 +179,3 @@ def _padded(array: np.ndarray, rows: int, size: int) -> np.ndarray:
     if rows == size or array.shape[:1] != (rows,):
         return array
     return np.concatenate([array, np.repeat(array[-1:], size - rows, axis=0)])
-
-
-def _sampling_model(batch: int, vocab: int) -> onnx.ModelProto:
-    opsets = [helper.make_opsetid("", _SAMPLING_OPSET)]
-    graph = sampling_graph(batch, vocab)
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .iree_compile.child_process import ProgressEvent
     from .iree_compile.compiler import compile_module
     from .metadata import ModelMetadata, TensorSpec
-    from .model import CompiledModel, load
+    from .model import CompiledModel, load, load_entry_points
     from .targets import Target, resolve_target
     from .values import ValueSpec
 
@@ -33,6 +33,7 @@ _EXPORTS = {
     "compile_module": "iree_compile.compiler",
     "find_devices": "device.discovery",
     "load": "model",
+    "load_entry_points": "model",
     "resolve_target": "targets",
 }
 
@@ -50,6 +51,7 @@ __all__ = [
     "compile_module",
     "find_devices",
     "load",
+    "load_entry_points",
     "resolve_target",
 ]
 

@@ -36,9 +36,13 @@ ALIGNMENT_KEY = "alignment"
 """The option with the number of bytes that the addresses of inputs must be multiples of, if it is
 less than `runtime.device.memory.ALIGNMENT`."""
 
-DESTINATION_ENTRY = "main_into"
-"""The second entry point, which small models have if the shapes of the inputs determine the sizes
-of all outputs: it writes these to preallocated buffers, which follow the inputs."""
+DESTINATION_SUFFIX = "_into"
+"""The suffix of the second entry point, which small models have if the shapes of the inputs
+determine the sizes of all outputs: it writes these to preallocated buffers, which follow the
+inputs."""
+
+DESTINATION_ENTRY = ENTRY_FUNCTION + DESTINATION_SUFFIX
+"""The second entry point of a module with one model."""
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import difflib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..errors import (
     DeviceError,
@@ -29,12 +29,14 @@ from .execution.peak_memory import peak_memory
 from .execution.session import Session
 from .execution.variants import Calls, Compile, Variants, has_variants
 from .feeds import FeedBinder, as_array, name_arguments
-from .files.module_file import ModuleFile, OpenedFile, open_file, read_module
+from .files.module_file import ModuleFile, OpenedFile, open_file, read_entry_points, read_module
 from .files.output_file import write_atomically
 from .host.engine_choice import AUTO, engine_for, read_engine
 from .metadata import DONATED_KEY, OVERRIDABLE_KEY, ModelMetadata, TensorSpec, require_tensors
 from .targets import resolve_target
 from .values import ValueSpec
+
+T = TypeVar("T")
 
 
 def load(
@@ -43,6 +45,7 @@ def load(
     target: str | None = None,
     threads: int | None = None,
     host: str | bool = AUTO,
+    entry: str | None = None,
     report: Any = None,
 ) -> "CompiledModel":
     """Load a ``.vmfb`` or ``.gcm`` made by graphc, from a path or from its bytes.
@@ -52,41 +55,77 @@ def load(
     the number of workers that share one call, by default one for each CPU that this process may
     use. Calls that are too short to benefit from several threads stay on the caller's thread.
     `host` is the engine of the nodes in a ``.gcm`` that are not compiled, as in `graphc.compile`;
-    False refuses such files.
-    `report` is passed on to `CompiledModel.report`.
+    False refuses such files. `entry` is the entry point of a file with several, of which
+    `load_entry_points` loads all. `report` is passed on to `CompiledModel.report`.
 
     Raises `ModuleFileError` for a file that is damaged, foreign or of another version,
     `DeviceError` if this machine cannot run it, `UsageError` for invalid `threads` or `host`, or a
-    `target` that the file has no code for, and `MissingPackageError` if `host` is ``onnxruntime``
-    and that is not installed.
+    `target` or `entry` that the file has no code for, and `MissingPackageError` if `host` is
+    ``onnxruntime`` and that is not installed.
     """
     source = source if isinstance(source, (bytes, bytearray)) else Path(source)
     engine = None if host is False else read_engine(host)
     if is_hybrid(source):
         if engine is None:
             raise UsageError("host=False refuses a file with nodes that run on the host")
+        if entry is not None:
+            raise UsageError("a file with nodes that run on the host has one entry point")
         return _load_hybrid(source, target, threads, engine, report)
-    file = open_file(source)
+
+    def load_from(opened: OpenedFile, target: str | None) -> CompiledModel:
+        return _load_module(read_module(opened, entry), whole.contents, target, threads, report)
+
+    whole = open_file(source)
+    return _load_for_target(whole, target, load_from)
+
+
+def load_entry_points(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    target: str | None = None,
+    threads: int | None = None,
+    reports: Mapping[str, Any] | None = None,
+) -> "dict[str, CompiledModel]":
+    """Load all entry points of a ``.vmfb``, by name: the models that `compile_entry_points` was
+    given, with one copy of what they have in common in memory. That is freed with the last one.
+
+    Arguments and errors are those of `load`; `reports` has one for each entry point.
+    """
+    source = source if isinstance(source, (bytes, bytearray)) else Path(source)
+
+    def load_from(opened: OpenedFile, target: str | None) -> dict[str, CompiledModel]:
+        return {
+            name: _load_module(file, whole.contents, target, threads, (reports or {}).get(name))
+            for name, file in read_entry_points(opened).items()
+        }
+
+    whole = open_file(source)
+    return _load_for_target(whole, target, load_from)
+
+
+def _load_for_target(
+    file: OpenedFile, target: str | None, load_from: Callable[[OpenedFile, str | None], T]
+) -> T:
+    """What `load_from` loads from a file, or from the first of its modules that runs here."""
     modules = file.modules()
     if not modules:
-        return _load_module(file, file, target, threads, report)
+        return load_from(file, target)
     reasons = []
     for name in select_targets(modules, target, file.origin):
         try:
-            return _load_module(file, file.module(modules[name]), None, threads, report)
+            return load_from(file.module(modules[name]), None)
         except DeviceError as error:
             reasons.append(f"{name}: {error}")
     raise DeviceError("\n".join([f"{file.origin}: no target of the file is here", *reasons]))
 
 
 def _load_module(
-    whole: OpenedFile,
-    opened: OpenedFile,
+    file: ModuleFile,
+    contents: memoryview,
     target: str | None,
     threads: int | None,
     report: Any,
 ) -> "CompiledModel":
-    file = read_module(opened)
     name = file.metadata.options.get("target", "cpu")
     try:
         row = resolve_target(name)
@@ -98,7 +137,7 @@ def _load_module(
         select_targets([name], target, file.origin)
     require_family(row, file.origin)
     session = _open_session(file, row.driver, threads)
-    model = CompiledModel(session, file.metadata, whole.contents, report)
+    model = CompiledModel(session, file.metadata, contents, report)
     model._measured = (file, row.driver)
     return model
 

@@ -154,6 +154,13 @@ FLOORS = {
             "compiler/options",
         ),
     ),
+    "compiler/joint_program": (
+        *("errors", "mlir", "dialects", "passes", "compiler/driver", "compiler/options"),
+    ),
+    "compiler/entry_points": (
+        *("errors", "passes", "runtime", "viewing", "compiler/compile", "compiler/driver"),
+        *("compiler/joint_program", "compiler/model_cache", "compiler/options"),
+    ),
     "onnx_backend": ("errors", "runtime", "compiler"),
     "profiling": ("errors", "mlir", "dialects", "passes", "runtime", "compiler"),
     "generation": ("errors", "runtime", "compiler"),

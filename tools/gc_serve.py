@@ -54,7 +54,7 @@ def _run(flags: argparse.Namespace) -> int:
     ):
         _ = model.tokenizer  # a folder without one is an error now
         with progress:
-            model.entry_points.prepare(flags.slots, all_sizes=True)
+            model.entry_points.prepare(flags.slots)
         _serve(model, listener, flags)
     return OK
 

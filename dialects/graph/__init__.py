@@ -39,7 +39,7 @@ from .decomposed_attention import decomposed_attention
 from .detection import *
 from .direct_convolution import *
 from .donation import DONATED, is_donated
-from .elements import is_splat
+from .elements import is_splat, sharing_blobs
 from .elements import write as write_elements
 from .elementwise import *
 from .f24_matmul import *

@@ -6,9 +6,13 @@ read a blob back; a weak table for each context, from blob name to array, does, 
 alive: the blob holds the array for as long as the MLIR context lives.
 """
 
+import hashlib
 import itertools
 import re
 import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import ml_dtypes
 import numpy as np
@@ -40,6 +44,23 @@ class _Blobs:
 _written: "weakref.WeakKeyDictionary[ir.Context, _Blobs]" = weakref.WeakKeyDictionary()
 
 
+_shared: "ContextVar[dict[tuple[str, bytes], ir.Attribute] | None]" = ContextVar(
+    "_shared", default=None
+)
+"""Blobs by their type and the digest of their contents, within `sharing_blobs`."""
+
+
+@contextmanager
+def sharing_blobs() -> Generator[None]:
+    """A context in which equal arrays become one blob: programs of one module share their weights,
+    and the memory of those that are packed again is freed at once."""
+    token = _shared.set({})
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
 def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     """`array` as an elements attribute in the current context; `hint` names its blob."""
     type_ = to_mlir(TensorType(array.shape, array.dtype))
@@ -50,6 +71,17 @@ def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     if _is_widened(array):
         return _inline(np.asarray(array, order="C"), type_)
     array = np.ascontiguousarray(array)
+    shared = _shared.get()
+    if shared is None:
+        return _write_blob(array, type_, hint)
+    contents = _storage(array).reshape(-1).view(np.uint8).data
+    key = str(type_), hashlib.blake2b(contents).digest()
+    if key not in shared:
+        shared[key] = _write_blob(array, type_, hint)
+    return shared[key]
+
+
+def _write_blob(array: np.ndarray, type_: ir.Type, hint: str) -> ir.Attribute:
     blobs = _written.setdefault(type_.context, _Blobs())
     name = f"{re.sub(r'[^A-Za-z0-9_.]', '_', hint)}_{next(blobs.serial)}"
     stored = _storage(array)

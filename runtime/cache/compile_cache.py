@@ -121,9 +121,10 @@ class CompileCache:
         name: str,
         target: str,
         details: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Store `contents` under `key`, with `details` (JSON values). Warns if that fails."""
-        self.put_all([key], contents, kind=kind, name=name, target=target, details=details)
+    ) -> Path | None:
+        """Store `contents` under `key`, with `details` (JSON values); return the path of the file
+        that has them. Warns if that fails, and returns None."""
+        return self.put_all([key], contents, kind=kind, name=name, target=target, details=details)
 
     def put_all(
         self,
@@ -134,11 +135,11 @@ class CompileCache:
         name: str,
         target: str,
         details: Mapping[str, Any] | None = None,
-    ) -> None:
+    ) -> Path | None:
         """Store `contents` under each of `keys`, as `put` does."""
         if len(contents) > self.limit:
             logger.info("'%s' is larger than the cache '%s' may be", name, self.folder)
-            return
+            return None
         try:
             self._prepare()
             digest = self._digest(contents)
@@ -153,8 +154,10 @@ class CompileCache:
             if self._is_due():
                 self.prune()
                 self._write(self._tag, _TAG)
+            return path
         except OSError as error:
             self._warn(error)
+            return None
 
     def entries(self) -> list[StoredEntry]:
         """The readable entries, most recently used first."""
@@ -204,10 +207,13 @@ class CompileCache:
 
     def _digest(self, contents: bytes) -> str:
         """The digest of `contents`; memoized, as the same bytes are often stored twice in a row,
-        as a program and as a model."""
+        as a program and as a model. Afterwards they are not kept: they may be all of a model's
+        weights."""
         if self._last is None or self._last[0] is not contents:
             self._last = contents, digest_of(contents)
-        return self._last[1]
+            return self._last[1]
+        digest, self._last = self._last[1], None
+        return digest
 
     def _sweep(self, used: set[str], evicted: set[str]) -> Removed:
         """Remove the `evicted` contents, and old files that are unreadable or unreferenced."""

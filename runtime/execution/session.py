@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import UsageError
 from ..device.buffers import hal_type
-from ..device.device import Device, import_runtime, setup_lock, vm_instance
+from ..device.device import Device
 from ..device.device_tensor import DeviceTensor
 from ..device.memory import ALIGNMENT, ARRAY_ALIGNMENT
 from ..device.status_errors import STATUS_ERRORS, call_error, setup_error
@@ -43,8 +43,8 @@ class Session:
 
     def __init__(self, file: ModuleFile, device: Device):
         self.device = device
+        self._program = file.program
         self._is_alone = device.threads == 1
-        self._runtime = runtime = import_runtime()
         self._name = file.metadata.name
         self._failed = f"model '{self._name}' failed"
         self._specs = require_tensors(file.metadata.inputs)
@@ -66,12 +66,10 @@ class Session:
         side may count as one."""
         self._shapes: list[tuple[int, ...]] = []
         """Shapes of the inputs of the last call."""
-        with setup_lock:
-            try:
-                hal_module = runtime.create_hal_module(vm_instance(), device.hal)
-                self._vm_context = runtime.VmContext(vm_instance(), [hal_module, file.module])
-            except STATUS_ERRORS as error:
-                raise setup_error(file.origin, device, error) from error
+        try:
+            self._vm_context = self._program.acquire(device)
+        except STATUS_ERRORS as error:
+            raise setup_error(file.origin, device, error) from error
 
     def invoke(
         self, inputs: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec
@@ -146,6 +144,8 @@ class Session:
             self._closed = True
             self._returned.wait_for(lambda: len(self._contexts) == self._made)
             self._contexts, self._made = [], 0
+            if self._vm_context is not None:
+                self._program.release(self.device)
             self._vm_context = self._entry_point = None
         self.device.trim()
 

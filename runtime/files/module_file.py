@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DeviceError, ModuleFileError
+from ...errors import DeviceError, ModuleFileError, UsageError
 from ..device.device import import_runtime, setup_lock, vm_instance
 from ..device.memory import aligned_empty
 from ..elements import ELEMENT_TYPES
 from ..launch_plan.launch_plan import ENTRY as PLAN_ENTRY
 from ..launch_plan.launch_plan import LaunchPlan, NoLaunchPlan, read_plan
 from ..metadata import (
-    DESTINATION_ENTRY,
+    DESTINATION_SUFFIX,
     ENTRY_FUNCTION,
     REFLECTION_KEY,
     ModelMetadata,
@@ -34,6 +34,7 @@ from ..metadata import (
 )
 from ..targets.cpu_features import has_tiles, missing_features
 from .archive import read_entries
+from .loaded_program import LoadedProgram
 from .multi_target_file import find_modules
 
 _BUFFER = "!hal.buffer"
@@ -64,12 +65,13 @@ class TransientsSize:
 
 @dataclass(frozen=True)
 class ModuleFile:
-    """A module that passed all checks, mapped or copied into memory."""
+    """An entry point of a module that passed all checks, mapped or copied into memory."""
 
     origin: str
     contents: memoryview
     metadata: ModelMetadata
-    module: Any
+    program: LoadedProgram
+    """The module, which entry points of one file have in common."""
     function: Any
     into: Any = None
     """The entry point that writes to preallocated outputs, if there is one."""
@@ -119,43 +121,97 @@ def _checked(origin: str, contents: memoryview) -> OpenedFile:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
 
 
-def read_module(file: OpenedFile) -> ModuleFile:
-    """Read the module that `file` begins with.
+def read_module(file: OpenedFile, entry: str | None = None) -> ModuleFile:
+    """Read the module that `file` begins with: its entry point `entry`, or the only one.
 
     Raises `ModuleFileError`, with the path and the reason, if it is not a graphc module that this
-    version can run, and `DeviceError` if this CPU cannot run it.
+    version can run, `DeviceError` if this CPU cannot run it, and `UsageError` if there is no such
+    entry point, or several to choose from.
     """
-    origin, contents = file.origin, file.contents
+    program, names = _read_program(file)
+    if entry is None and len(names) > 1:
+        raise UsageError(f"{file.origin} has several entry points: {', '.join(names)}")
+    if entry is not None and entry not in names:
+        raise UsageError(
+            f"{file.origin} has no entry point '{entry}' (entry points: {', '.join(names)})"
+        )
+    return _read_entry(file, program, entry or names[0])
+
+
+def read_entry_points(file: OpenedFile) -> dict[str, ModuleFile]:
+    """All entry points of the module that `file` begins with, by name. Raises as `read_module`."""
+    program, names = _read_program(file)
+    return {name: _read_entry(file, program, name) for name in names}
+
+
+def _read_program(file: OpenedFile) -> tuple[LoadedProgram, list[str]]:
+    """The module of `file`, loaded, and the names of its entry points."""
+    origin = file.origin
+    if missing := missing_features(_code(file)):
+        raise DeviceError(
+            f"{origin}: the module was compiled for a CPU with "
+            f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
+            "cpu:x86-64-v3 (AVX2) or cpu:x86-64-v2"
+        )
     try:
-        code = next(iter(file.entries.values()))
-        if missing := missing_features(code):
-            raise DeviceError(
-                f"{origin}: the module was compiled for a CPU with "
-                f"{', '.join(missing)}, which this one lacks; compile it for a target such as "
-                "cpu:x86-64-v3 (AVX2) or cpu:x86-64-v2"
-            )
-        module, function = _load(contents)
+        module = _load(file.contents)
+        return LoadedProgram(module), _entry_names(module)
+    except ModuleFileError as error:
+        raise ModuleFileError(f"{origin}: {error}") from error.__cause__
+
+
+def _code(file: OpenedFile) -> memoryview:
+    return next(iter(file.entries.values()))
+
+
+def _entry_names(module: Any) -> list[str]:
+    """The entry points of a module: the functions with metadata, but for second ways to call
+    others."""
+    functions = {name: module.lookup_function(name) for name in module.function_names}
+    described = [
+        name
+        for name, function in functions.items()
+        if function is not None and function.reflection.get(REFLECTION_KEY) is not None
+    ]
+    seconds = {name + DESTINATION_SUFFIX for name in described}
+    if described:
+        return [name for name in described if name not in seconds]
+    if functions.get(ENTRY_FUNCTION) is not None:
+        raise ModuleFileError("the module was not made by graphc: it carries no metadata")
+    raise ModuleFileError(f"the module was not made by graphc: no function {ENTRY_FUNCTION}")
+
+
+def _read_entry(file: OpenedFile, program: LoadedProgram, name: str) -> ModuleFile:
+    """One entry point of `program`."""
+    origin, module = file.origin, program.module
+    function = module.lookup_function(name)
+    try:
         metadata = _read_metadata(function)
-        if metadata.options.get("matrix_unit") == "amx" and not has_tiles(code):
+        if metadata.options.get("matrix_unit") == "amx" and not has_tiles(_code(file)):
             raise DeviceError(
                 f"{origin}: the module multiplies by the tiles of AMX, which the system does not "
                 "let this process use (arch_prctl refuses them); compile it with precision strict"
             )
         transients = _read_transients(module, function)
         _check_signature(metadata, function, buffers=transients.buffers)
-        into = module.lookup_function(DESTINATION_ENTRY)
+        into = module.lookup_function(name + DESTINATION_SUFFIX)
         into_transients = TransientsSize()
         if into is not None:
             into_transients = _read_transients(module, into)
             buffers = into_transients.buffers + len(metadata.outputs)
             _check_signature(metadata, into, buffers=buffers)
-        plan = read_plan(bytes(file.entries[PLAN_ENTRY])) if PLAN_ENTRY in file.entries else None
+        plan = _read_plan(file) if name == ENTRY_FUNCTION else None
     except ModuleFileError as error:
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
     return ModuleFile(
-        origin, contents, metadata, module, function, into, transients, into_transients, plan,
-        file.entries,
+        origin, file.contents, metadata, program, function, into, transients, into_transients,
+        plan, file.entries,
     )  # fmt: skip
+
+
+def _read_plan(file: OpenedFile) -> LaunchPlan | NoLaunchPlan | None:
+    text = file.entries.get(PLAN_ENTRY)
+    return None if text is None else read_plan(bytes(text))
 
 
 def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
@@ -174,21 +230,17 @@ def _open(source: str | Path | bytes) -> tuple[str, memoryview]:
         raise ModuleFileError(f"{path}: {error.strerror or error}") from error
 
 
-def _load(contents: memoryview) -> tuple[Any, Any]:
+def _load(contents: memoryview) -> Any:
     runtime = import_runtime()
     with setup_lock:
         try:
-            module = runtime.VmModule.wrap_buffer(vm_instance(), contents)
-            function = module.lookup_function(ENTRY_FUNCTION)
+            return runtime.VmModule.wrap_buffer(vm_instance(), contents)
         except (RuntimeError, ValueError) as error:
             version = importlib.metadata.version("iree-base-runtime")
             raise ModuleFileError(
                 f"the IREE runtime {version} installed here does not accept the module: "
                 + " ".join(str(error).split())
             ) from error
-    if function is None:
-        raise ModuleFileError(f"the module was not made by graphc: no function {ENTRY_FUNCTION}")
-    return module, function
 
 
 def _read_metadata(function: Any) -> ModelMetadata:

@@ -8,20 +8,16 @@ runs at a time.
 """
 
 import threading
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from graphc.errors import BackendError
 from graphc.runtime import compile_module as _compile_module
 from graphc.runtime import load as _load
-from graphc.runtime.files import module_file
 from graphc.runtime.iree_compile.input_program import InputProgram
 from graphc.runtime.iree_compile.temporary_folder import temporary_folder
-from graphc.runtime.metadata import DESTINATION_ENTRY, ENTRY_FUNCTION
 
 from .joint_program import join, joint_name
 
@@ -35,7 +31,7 @@ program is compiled alone."""
 
 
 @dataclass(frozen=True)
-class JointModule:
+class ModuleOfTests:
     """A compiled module of several programs, seen as that of program `number`.
 
     It is not the bytes of a module: those have the code of other tests, too.
@@ -46,14 +42,6 @@ class JointModule:
 
     def __len__(self) -> int:
         return len(self.contents)
-
-    @contextmanager
-    def as_main(self) -> Generator[None]:
-        """A context in which the entry points of the program are those of the module."""
-        names = {"ENTRY_FUNCTION": ENTRY_FUNCTION, "DESTINATION_ENTRY": DESTINATION_ENTRY}
-        own: dict[str, Any] = {key: joint_name(self.number, name) for key, name in names.items()}
-        with mock.patch.multiple(module_file, **own):
-            yield
 
 
 class WaitingTest(threading.Thread):
@@ -68,7 +56,7 @@ class WaitingTest(threading.Thread):
         """The program that the test waits for, None if it ended without."""
         self.options: Mapping[str, Any] = {}
         """The options of the backend for that program."""
-        self.compiled: JointModule | None = None
+        self.compiled: ModuleOfTests | None = None
         """The module of `program` and others, None if it is to be compiled alone."""
 
     def run(self) -> None:
@@ -91,7 +79,7 @@ class WaitingTest(threading.Thread):
         if self._error is not None:
             raise self._error
 
-    def module(self, program: bytes, options: Mapping[str, Any]) -> JointModule | None:
+    def module(self, program: bytes, options: Mapping[str, Any]) -> ModuleOfTests | None:
         """The module with `program` and those of other tests, None if there is none.
 
         The thread of the test waits for the first one.
@@ -147,10 +135,10 @@ def _compile(tests: Sequence[WaitingTest]) -> None:
         return
     numbers = {program: number for number, program in enumerate(dict.fromkeys(programs))}
     for test, program in zip(tests, programs, strict=True):
-        test.compiled = JointModule(contents, numbers[program])
+        test.compiled = ModuleOfTests(contents, numbers[program])
 
 
-def compile_module(program: bytes | Path | InputProgram, **options: Any) -> bytes | JointModule:
+def compile_module(program: bytes | Path | InputProgram, **options: Any) -> bytes | ModuleOfTests:
     """`graphc.runtime.compile_module`, together with the programs of other tests if it is called in
     one that began with them."""
     test = threading.current_thread()
@@ -173,8 +161,7 @@ def _contents(program: bytes | Path | InputProgram) -> bytes:
 
 
 def load(source: Any, **options: Any) -> Any:
-    """`graphc.load`, also for a `JointModule`."""
-    if not isinstance(source, JointModule):
+    """`graphc.load`, also for a `ModuleOfTests`."""
+    if not isinstance(source, ModuleOfTests):
         return _load(source, **options)
-    with source.as_main():
-        return _load(source.contents, **options)
+    return _load(source.contents, **options, entry=joint_name(source.number))

@@ -11,7 +11,7 @@ import graphc
 from graphc.errors import BackendError
 from graphc.runtime import resolve_target
 from harness import compiled_together
-from harness.compiled_together import CompiledTogether, JointModule, compile_module
+from harness.compiled_together import CompiledTogether, ModuleOfTests, compile_module
 
 X = np.array([1.5, -2.0], np.float32)
 
@@ -96,7 +96,7 @@ def test_modules_are_small_and_have_one_set_of_options(monkeypatch, modules, bac
     found = []
     run_all(*[ask(found)] * 3, ask(found, threads=2), ask(found, timeout=9.0), *[ask(found)] * 2)
     assert modules == [2, 2, 1, 1]
-    assert [type(each) for each in found].count(JointModule) == 4
+    assert [type(each) for each in found].count(ModuleOfTests) == 4
     assert sorted(options["threads"] for options in backend) == [1, 1, 1, 1, 2]
 
 

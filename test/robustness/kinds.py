@@ -248,7 +248,7 @@ def look_into_cache(data: bytes) -> None:
     CompileCache(folder).entries()
     found = Job(model, Options.of_all("cpu", cache=folder, threads=1)).find()
     if found is not None:
-        str(found.report)
+        str(found.reports[0])
         load(found.path, threads=1).close()
 
 

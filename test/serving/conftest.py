@@ -27,5 +27,5 @@ def model(folder, cache_folder):
     with load(folder, prefill_chunk=serving_models.CHUNK) as loaded:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("GRAPHC_CACHE", str(cache_folder))
-            loaded.entry_points.prepare(serving_models.SLOTS, all_sizes=True)
+            loaded.entry_points.prepare(serving_models.SLOTS)
         yield loaded

@@ -102,7 +102,7 @@ def test_a_module_that_graphc_did_not_make(source, broken):
     text = re.sub(rb"attributes \{.*\} \{", b"{", source("add"))
     message = broken(compile_text(text))
     assert message == "the module was not made by graphc: it carries no metadata"
-    renamed = compile_text(source("add").replace(b"@main", b"@forward"))
+    renamed = compile_text(text.replace(b"@main", b"@forward"))
     assert "not made by graphc" in broken(renamed)
 
 

@@ -1,0 +1,90 @@
+"""Compilation of several models to entry points of one module, with one copy of their weights."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ModuleFileError, UsageError
+from ..runtime import CompiledModel, ProgressEvent, Target, load_entry_points
+from ..runtime.metadata import DESTINATION_SUFFIX
+from ..viewing import CompilationReport
+from .compile import load_made
+from .model_cache import ModelCache
+from .options import Options
+
+if TYPE_CHECKING:
+    from ..passes.infra.report import Report
+
+_NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+
+logger = logging.getLogger("graphc")
+
+
+@dataclass(frozen=True)
+class EntryModel:
+    """An ONNX model that becomes an entry point, with the options of `graphc.compile` that are its
+    own."""
+
+    model: Any
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    donate: Sequence[str] = ()
+
+
+def compile_entry_points(
+    models: Mapping[str, EntryModel], target: str | Target = "cpu", **options: Any
+) -> dict[str, CompiledModel]:
+    """Compile `models` to one module with an entry point for each, and load it.
+
+    Weights that the entry points have in common are there once, in the file and in memory: those
+    that are equal as the kernels read them. `options` are those of `graphc.compile` for all of
+    them. Nothing runs on the host; there are no variants for other calls.
+
+    Raises as `graphc.compile`, and `UsageError` for names that are no identifiers.
+    """
+    _check_names(models)
+    given = {
+        name: Options.of(target, **options, dims=each.dims, donate=each.donate, host=False)
+        for name, each in models.items()
+    }
+    first = next(iter(given.values()))
+    if not first.target.is_compiled:
+        from .driver import interpret
+
+        return {name: interpret(models[name].model, given[name]) for name in models}
+    cache = ModelCache(
+        first.cache, [each.model for each in models.values()], list(given.values()), list(models)
+    )
+    if first.cache is not None and first.progress is not None:
+        first.progress(ProgressEvent("cache", 0.0))
+    if (found := cache.find()) is not None:
+        try:
+            return _load(found.path, first, dict(zip(models, found.reports, strict=True)))
+        except ModuleFileError as error:
+            logger.info("the cache has '%s', which does not load: %s", found.path, error)
+    from .joint_program import to_joint_module
+
+    cache.before_compiling()
+    contents, reports = to_joint_module(
+        {name: (models[name].model, given[name]) for name in models}
+    )
+    kept = cache.keep(contents, list(reports.values()))
+    return load_made(contents, kept, lambda source: _load(source, first, reports))
+
+
+def _load(
+    source: Any, options: Options, reports: "Mapping[str, Report]"
+) -> dict[str, CompiledModel]:
+    shown = {name: CompilationReport.of(report) for name, report in reports.items()}
+    return load_entry_points(source, threads=options.threads, reports=shown)
+
+
+def _check_names(models: Mapping[str, EntryModel]) -> None:
+    if not models:
+        raise UsageError("there is no model to compile")
+    for name in models:
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"'{name}' is no name for an entry point: letters, digits and _")
+        if name.endswith(DESTINATION_SUFFIX):
+            raise UsageError(f"'{name}' is no name for an entry point: it ends in '_into'")

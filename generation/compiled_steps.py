@@ -1,0 +1,116 @@
+"""The compiled steps of a language model: entry points of one module, which share its weights."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+import onnx
+from onnx import TensorProto, helper
+
+from ..compiler.entry_points import EntryModel, compile_entry_points
+from ..runtime import CompiledModel
+from ..runtime.files.output_file import write_atomically
+from .config import GenerationConfig
+from .sampling import sampling_graph
+from .step_model import cache_names, has_fixed_cache, step_model
+
+_SAMPLING_OPSET = 13
+
+
+class StepSize(NamedTuple):
+    """The rows of a step, and the tokens of a row; of none, the choice alone of the next token."""
+
+    rows: int
+    length: int
+
+    def __str__(self) -> str:
+        if not self.length:
+            return "sampling"
+        return f"{'prefill' if self.length > 1 else 'decode'}-{self.rows}x{self.length}"
+
+    @property
+    def entry(self) -> str:
+        """The name of the entry point."""
+        return str(self).replace("-", "_")
+
+
+SAMPLING = StepSize(1, 0)
+
+
+class CompiledSteps:
+    """The steps of the model of `config`, by their sizes; `decoder` is that model.
+
+    All are compiled to one module when one of them is first used. A size that is needed later, and
+    was not expected, makes a new module with the others in it. `announce` is called with the names
+    of steps before they are compiled.
+    """
+
+    def __init__(
+        self,
+        config: GenerationConfig,
+        decoder: onnx.ModelProto,
+        options: Mapping[str, Any],
+        announce: Callable[[str], None] | None,
+    ):
+        self._config, self._decoder, self._options = config, decoder, options
+        self._announce = announce
+        self._has_files = any(
+            each.data_location == TensorProto.EXTERNAL for each in decoder.graph.initializer
+        )
+        self._expected = {SAMPLING}
+        self._compiled: dict[StepSize, CompiledModel] = {}
+        self._lock = threading.Lock()
+
+    def expect(self, sizes: Iterable[StepSize]) -> None:
+        """Compile these steps together with the first one that is used."""
+        self._expected |= set(sizes)
+
+    def require(self, sizes: Iterable[StepSize]) -> None:
+        """Compile these steps, and all that are expected, unless they are compiled."""
+        with self._lock:
+            self._expected |= set(sizes)
+            if self._expected - self._compiled.keys():
+                self._compile_all()
+
+    def __getitem__(self, size: StepSize) -> CompiledModel:
+        """The step of a size."""
+        if size not in self._compiled:
+            self.require([size])
+        return self._compiled[size]
+
+    def _compile_all(self) -> None:
+        sizes = sorted(self._expected)
+        if self._announce is not None:
+            self._announce(", ".join(map(str, sizes)))
+        models = {size.entry: self._entry(size) for size in sizes}
+        compiled = compile_entry_points(models, **self._options)
+        # Calls in other threads may still use those of before, which go with their last user.
+        self._compiled = {size: compiled[size.entry] for size in sizes}
+
+    def _entry(self, size: StepSize) -> EntryModel:
+        if size == SAMPLING:
+            return EntryModel(_sampling_model(self._config.vocab_size))
+        model = step_model(self._config, self._decoder, size.rows, size.length)
+        pasts = [past for past, _ in cache_names(self._config)]
+        donate = pasts if has_fixed_cache(self._config, self._decoder.graph) else []
+        return EntryModel(self._written(model, size), donate=donate)
+
+    def _written(self, model: onnx.ModelProto, size: StepSize) -> Any:
+        """`model`; if its weights are in files, the path of it beside these."""
+        if not self._has_files:
+            return model
+        path = self._config.model_path.with_suffix(f".{size}.onnx")
+        write_atomically(path, model.SerializeToString())
+        return path
+
+    def close(self) -> None:
+        """Free the compiled steps."""
+        with self._lock:
+            for model in self._compiled.values():
+                model.close()
+            self._compiled = {}
+
+
+def _sampling_model(vocab: int) -> onnx.ModelProto:
+    opsets = [helper.make_opsetid("", _SAMPLING_OPSET)]
+    return helper.make_model(sampling_graph(1, vocab), opset_imports=opsets, ir_version=8)

@@ -1,0 +1,65 @@
+"""All steps of a language model have one copy of its weights."""
+
+import zipfile
+
+import pytest
+from tiny_language_models import write_model_folder
+
+from graphc.generation import Generator, load
+from graphc.generation.compiled_steps import SAMPLING, StepSize
+
+CHUNK, BATCH = 8, 2
+DECODE, PREFILL, BATCHED = StepSize(1, 1), StepSize(1, CHUNK), StepSize(BATCH, 1)
+PROMPT = [5, 6, 7]
+
+
+@pytest.fixture
+def said():
+    """What is announced."""
+    return []
+
+
+@pytest.fixture
+def model(tmp_path, said):
+    """A model with steps of its own."""
+    folder = write_model_folder(tmp_path)
+    with load(folder, prefill_chunk=CHUNK, announce=said.append) as loaded:
+        yield loaded
+
+
+def generator_of(model, batch=1):
+    generator = Generator(model, batch_size=batch, max_length=12)
+    generator.append_tokens([PROMPT] * batch if batch > 1 else PROMPT)
+    return generator
+
+
+def finish(generator, batch=1):
+    while not generator.is_done():
+        generator.generate_next_token()
+    return [list(generator.get_sequence(row)) for row in range(batch)]
+
+
+def constants(model, path):
+    """The sizes of the constants in the file of the compiled steps."""
+    model.entry_points._steps[DECODE].save(path)
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+    return sum(each.file_size for each in infos if each.filename.startswith("_const"))
+
+
+def test_more_steps_take_no_more_constants(model, said, tmp_path):
+    steps = model.entry_points._steps
+    early = generator_of(model)
+    early.generate_next_token()
+    (alone,) = finish(generator_of(model))
+    assert len({id(steps[size]._contents) for size in (SAMPLING, DECODE, PREFILL)}) == 1
+    few = constants(model, tmp_path / "few.vmfb")
+    whole = steps[DECODE]._contents
+    assert finish(generator_of(model, BATCH), BATCH) == [alone, alone]  # by a new module
+    sizes = (SAMPLING, DECODE, PREFILL, BATCHED)
+    assert len({id(steps[size]._contents) for size in sizes}) == 1
+    assert steps[DECODE]._contents is not whole
+    assert finish(early) == [alone]  # with a cache that the old module made
+    assert constants(model, tmp_path / "more.vmfb") < 1.02 * few  # what is left is about sizes
+    names = "sampling, decode-1x1, prefill-1x8"
+    assert said == [names, f"{names}, decode-2x1"]
