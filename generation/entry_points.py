@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import helper
 
+from ..runtime import DeviceTensor
 from .compiled_steps import SAMPLING, CompiledSteps, StepSize
 from .config import GenerationConfig
 from .growing_cache import GrowingCache
@@ -57,7 +58,12 @@ class EntryPoints:
         name = self._config.inputs["past_key_names"] % 0
         (past,) = (each for each in self._decoder.graph.input if each.name == name)
         dtype = helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
-        return (KeyValueCache if self._in_place else GrowingCache)(self._config, batch, dtype)
+        if not self._in_place:
+            return GrowingCache(self._config, batch, dtype)
+        return KeyValueCache(self._config, batch, dtype, self._to_device)
+
+    def _to_device(self, array: np.ndarray) -> DeviceTensor:
+        return self._steps[StepSize(1, 1)].to_device(array)
 
     def step(
         self,

@@ -1,6 +1,6 @@
 """The keys and values of a batch, handed from step to step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,22 @@ class KeyValueCache:
     """Keys and values of `batch` sequences, ``[batch, heads, capacity, head size]`` per layer.
 
     A step takes over the memory of the tensors and returns it, updated in place: nothing is copied
-    between steps. Growing copies.
+    between steps. Growing copies one tensor after the other, to where `place` takes it: the device.
     """
 
-    def __init__(self, config: GenerationConfig, batch: int, dtype: np.dtype):
+    def __init__(
+        self,
+        config: GenerationConfig,
+        batch: int,
+        dtype: np.dtype,
+        place: Callable[[np.ndarray], Any],
+    ):
         self._names = cache_names(config)
         self._limit = config.context_length
         self._tensors: list[Any] = []
         self._shape = (batch, config.kv_heads, 0, config.head_size)
         self._dtype = dtype
+        self._place = place
 
     @property
     def rows(self) -> int:
@@ -41,20 +48,27 @@ class KeyValueCache:
         """Make room for `length` positions; the contents stay, also where memory is short."""
         if length <= self.capacity:
             return
-        batch, heads, old, size = self._shape
-        doubled = FIRST_CAPACITY
-        while doubled < length:
-            doubled *= 2
-        shape = (batch, heads, max(length, min(doubled, self._limit)), size)
-        grown = [self._zeros(shape) for _ in self._names]
-        for new, tensor in zip(grown, self._tensors, strict=bool(old)):
-            new[:, :, :old] = as_array(tensor)
-        self._tensors, self._shape = grown, shape
+        old = self._shape
+        self._shape = (*old[:2], capacity_for(length, self._limit), old[3])
+        tensors = self._tensors or [np.zeros(old, self._dtype)] * len(self._names)
+        grown: list[Any] = []
+        try:
+            while len(grown) < len(self._names):
+                grown.append(self._grown(tensors[0]))
+                del tensors[0]
+        except BaseException:
+            self._shape = old
+            shrunk = [np.ascontiguousarray(as_array(each)[:, :, : old[2]]) for each in grown]
+            self._tensors = [*shrunk, *tensors] if old[2] else []
+            raise
+        self._tensors = grown
 
-    def _zeros(self, shape: tuple[int, ...]) -> np.ndarray:
-        array = aligned_empty(shape, self._dtype)
-        array.fill(0)
-        return array
+    def _grown(self, tensor: Any) -> Any:
+        """A tensor with more positions."""
+        array = aligned_empty(self._shape, self._dtype)
+        array[:, :, : tensor.shape[2]] = as_array(tensor)
+        array[:, :, tensor.shape[2] :] = 0
+        return self._place(array)
 
     def feeds(self) -> dict[str, Any]:
         """The inputs of a step."""
@@ -87,6 +101,14 @@ class KeyValueCache:
     def output_names(self) -> Sequence[str]:
         """The outputs of a step that are the cache."""
         return [present for _, present in self._names]
+
+
+def capacity_for(length: int, limit: int) -> int:
+    """The positions of a cache that `length` tokens have made grow, to `limit` at most."""
+    doubled = FIRST_CAPACITY
+    while doubled < length:
+        doubled *= 2
+    return max(length, min(doubled, limit))
 
 
 def as_array(value: Any) -> np.ndarray:

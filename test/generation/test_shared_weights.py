@@ -5,7 +5,7 @@ import zipfile
 import pytest
 from tiny_language_models import write_model_folder
 
-from graphc.generation import Generator, load
+from graphc.generation import Generator, key_value_cache, load
 from graphc.generation.compiled_steps import SAMPLING, StepSize
 
 CHUNK, BATCH = 8, 2
@@ -63,3 +63,33 @@ def test_more_steps_take_no_more_constants(model, said, tmp_path):
     assert constants(model, tmp_path / "more.vmfb") < 1.02 * few  # what is left is about sizes
     names = "sampling, decode-1x1, prefill-1x8"
     assert said == [names, f"{names}, decode-2x1"]
+
+
+def test_a_cache_grows_tensor_by_tensor(model, monkeypatch):
+    """Where memory ends, it is what it was."""
+    monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 2)
+    cache = model.entry_points.new_cache(3)
+    cache.reserve(2)
+    names = [name for name, _ in cache._names]
+    for number, name in enumerate(names):
+        assert cache.feeds()[name].device == "cpu"
+        cache._writable(number)[:] = number
+    allocate, allocated = key_value_cache.aligned_empty, []
+
+    def refuse(shape, dtype):
+        allocated.append(shape)
+        if len(allocated) == len(names):
+            raise MemoryError
+        return allocate(shape, dtype)
+
+    monkeypatch.setattr(key_value_cache, "aligned_empty", refuse)
+    with pytest.raises(MemoryError):
+        cache.reserve(3)
+    assert cache.capacity == 2
+    cache.reserve(3)
+    assert cache.capacity == 4
+    for number, name in enumerate(names):
+        array = key_value_cache.as_array(cache.feeds()[name])
+        assert array.shape[2] == 4
+        assert (array[:, :, :2] == number).all()
+        assert not array[:, :, 2:].any()
