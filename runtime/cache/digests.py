@@ -9,6 +9,8 @@ from ..threads.usable_cpus import usable_cpus
 
 _CHUNK = 8 << 20
 _MAX_THREADS = 8
+_READ = 1 << 18
+"""Bytes of a file that a thread holds at a time: whole pieces would stay in the process's heap."""
 
 
 def digest_of(contents: bytes | memoryview) -> str:
@@ -21,9 +23,13 @@ def digest_of_file(path: Path) -> str:
     """`digest_of` the contents of the file. Raises `OSError`."""
 
     def piece(at: int) -> bytes:
-        with path.open("rb") as file:
+        digest, buffer, left = hashlib.sha256(), memoryview(bytearray(_READ)), _CHUNK
+        with path.open("rb", buffering=0) as file:
             file.seek(at)
-            return hashlib.sha256(file.read(_CHUNK)).digest()
+            while left and (count := file.readinto(buffer[:left])):
+                digest.update(buffer[:count])
+                left -= count
+        return digest.digest()
 
     return _combined(path.stat().st_size, piece)
 
