@@ -33,7 +33,9 @@ class EntryModel:
 
 
 def compile_entry_points(
-    models: Mapping[str, EntryModel], target: str | Target = "cpu", **options: Any
+    models: Mapping[str, EntryModel],
+    target: str | Target | Sequence[str | Target] = "cpu",
+    **options: Any,
 ) -> dict[str, CompiledModel]:
     """Compile `models` to one module with an entry point for each, and load it.
 
@@ -41,13 +43,11 @@ def compile_entry_points(
     that are equal as the kernels read them. `options` are those of `graphc.compile` for all of
     them. Nothing runs on the host; there are no variants for other calls.
 
-    Raises as `graphc.compile`, and `UsageError` for names that are no identifiers.
+    Raises as `graphc.compile`, and `UsageError` for names that are no identifiers and for several
+    targets.
     """
     _check_names(models)
-    given = {
-        name: Options.of(target, **options, dims=each.dims, donate=each.donate, host=False)
-        for name, each in models.items()
-    }
+    given = {name: _options_of(each, target, **options) for name, each in models.items()}
     first = next(iter(given.values()))
     if not first.target.is_compiled:
         from .driver import interpret
@@ -71,6 +71,24 @@ def compile_entry_points(
     )
     kept = cache.keep(contents, list(reports.values()))
     return load_made(contents, kept, lambda source: _load(source, first, reports))
+
+
+def _options_of(
+    entry: EntryModel,
+    target: str | Target | Sequence[str | Target],
+    *,
+    dims: Mapping[str, int] | None = None,
+    donate: Sequence[str] = (),
+    host: str | bool = False,
+    **options: Any,
+) -> Options:
+    """The options of one entry point: `options`, and its own."""
+    del host  # nothing runs there
+    sizes, donated = {**(dims or {}), **entry.dims}, (*donate, *entry.donate)
+    found = Options.of_all(target, **options, dims=sizes, donate=donated, host=False)
+    if len(found) > 1:
+        raise UsageError("entry points of one module are for one target")
+    return found[0]
 
 
 def _load(

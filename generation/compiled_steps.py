@@ -1,7 +1,7 @@
 """The compiled steps of a language model: entry points of one module, which share its weights."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import onnx
@@ -77,6 +77,10 @@ class CompiledSteps:
         if size not in self._compiled:
             self.require([size])
         return self._compiled[size]
+
+    def __iter__(self) -> Iterator[CompiledModel]:
+        """The steps that are compiled."""
+        return iter(list(self._compiled.values()))
 
     def _compile_all(self) -> None:
         sizes = sorted(self._expected)

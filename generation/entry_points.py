@@ -12,6 +12,7 @@ from .compiled_steps import SAMPLING, CompiledSteps, StepSize
 from .config import GenerationConfig
 from .growing_cache import GrowingCache
 from .key_value_cache import KeyValueCache, as_array
+from .memory import MemoryPrediction, predict_memory
 from .sampling import FINITE, LOGITS, TOKENS
 from .step_model import CACHE_BATCH, LAST, has_fixed_cache, read_decoder
 
@@ -55,12 +56,15 @@ class EntryPoints:
     def new_cache(self, batch: int) -> AnyCache:
         """An empty cache for `batch` sequences, whose steps are expected from now on."""
         self._steps.expect(self._sizes(batch))
+        if not self._in_place:
+            return GrowingCache(self._config, batch, self._cache_dtype)
+        return KeyValueCache(self._config, batch, self._cache_dtype, self._to_device)
+
+    @property
+    def _cache_dtype(self) -> np.dtype:
         name = self._config.inputs["past_key_names"] % 0
         (past,) = (each for each in self._decoder.graph.input if each.name == name)
-        dtype = helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
-        if not self._in_place:
-            return GrowingCache(self._config, batch, dtype)
-        return KeyValueCache(self._config, batch, dtype, self._to_device)
+        return helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
 
     def _to_device(self, array: np.ndarray) -> DeviceTensor:
         return self._steps[StepSize(1, 1)].to_device(array)
@@ -159,6 +163,13 @@ class EntryPoints:
     def prepare(self, batch: int) -> None:
         """Compile all that a generation of `batch` sequences, or fewer, runs."""
         self._steps.require(self._sizes(batch))
+
+    def predict_memory(self, length: int, batch: int) -> MemoryPrediction:
+        """Predict the memory of `batch` sequences of `length` tokens; compiles their steps."""
+        self.prepare(batch)
+        return predict_memory(
+            self._config, self._steps, self._cache_dtype, length, batch, in_place=self._in_place
+        )
 
     def _sizes(self, batch: int) -> list[StepSize]:
         """The steps that generate tokens for up to `batch` sequences."""

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import MissingPackageError, ModelFolderError, UsageError
 from .config import FILE_NAME, GenerationConfig, read_config
 from .entry_points import EntryPoints
+from .memory import MemoryPrediction
 from .tokenizer import Tokenizer
 from .transformers_config import FILE_NAME as TRANSFORMERS_NAME
 from .transformers_config import read_transformers_config
@@ -57,6 +58,18 @@ class LanguageModel:
         path = self.config.model_path
         files = [path, *path.parent.glob(f"{stem}[._]data*")]
         return sum(each.stat().st_size for each in files)
+
+    def predict_memory(self, length: int | None = None, batch: int = 1) -> MemoryPrediction:
+        """Predict the memory of `batch` sequences of `length` tokens, by default of the whole
+        context. Steps are compiled, but nothing runs and no cache is allocated.
+
+        Raises `UsageError` for a length beyond the context.
+        """
+        context = self.config.context_length
+        length = context if length is None else length
+        if not 0 < length <= context:
+            raise UsageError(f"a context of {length} tokens: the model has one of {context}")
+        return self.entry_points.predict_memory(length, batch)
 
     def close(self) -> None:
         """Free the compiled models."""

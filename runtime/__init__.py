@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from .execution.hybrid import PartSpec
     from .iree_compile.child_process import ProgressEvent
     from .iree_compile.compiler import compile_module
+    from .loading import load, load_entry_points
     from .metadata import ModelMetadata, TensorSpec
-    from .model import CompiledModel, load, load_entry_points
+    from .model import CompiledModel
     from .targets import Target, resolve_target
     from .values import ValueSpec
 
@@ -32,8 +33,8 @@ _EXPORTS = {
     "aligned_empty": "device.memory",
     "compile_module": "iree_compile.compiler",
     "find_devices": "device.discovery",
-    "load": "model",
-    "load_entry_points": "model",
+    "load": "loading",
+    "load_entry_points": "loading",
     "resolve_target": "targets",
 }
 

@@ -49,6 +49,11 @@ def _run(flags: argparse.Namespace) -> int:
     arguments = compile_arguments(flags)
     progress = ProgressLine()
     with load(flags.folder, progress=progress.show, **arguments) as model:
+        if flags.predict_memory is not None:
+            with progress:
+                prediction = model.predict_memory(flags.predict_memory)
+            print(f"{flags.predict_memory} tokens take {prediction}")
+            return OK
         options = model.config.search.replace(_search_options(flags))
         run = _chat if flags.chat else _complete
         run(model, flags, options, progress)
@@ -180,6 +185,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--stats", action="store_true", help="times, tokens/s and memory at the end"
+    )
+    parser.add_argument(
+        "--predict-memory", type=int, metavar="N", help="say what N tokens take, and end"
     )
     _add_sampling(parser)
     add_compile_options(parser)

@@ -80,9 +80,10 @@ def _serve(model: "LanguageModel", listener: socket.socket, flags: argparse.Name
     if settings.api_key is None and not is_local:
         print_warning(f"everyone who reaches {host} can use the server: set --api-key")
     shown = f"[{host}]" if ":" in host else host
+    memory = model.predict_memory(scheduler.context_length, flags.slots)
     print_note(
         f"{settings.model_name} at http://{shown}:{port}/v1: {flags.slots} slots of "
-        f"{scheduler.context_length} tokens"
+        f"{scheduler.context_length} tokens, which take {memory} if all are full"
     )
     ModelServer(make_application(model, engine, settings), engine).serve_on(listener)
 

@@ -37,6 +37,8 @@ from .archive import read_entries
 from .loaded_program import LoadedProgram
 from .multi_target_file import find_modules
 
+_CONSTANTS = "_const"
+"""The beginning of the names that IREE gives to constants in an archive."""
 _BUFFER = "!hal.buffer"
 _TRANSIENTS = "iree.abi.transients.size.constant"
 _TRANSIENTS_QUERY = "iree.abi.transients.size"
@@ -84,6 +86,8 @@ class ModuleFile:
     nothing."""
     entries: Mapping[str, memoryview] = field(default_factory=dict[str, memoryview], repr=False)
     """The entries of the archive: code and constants."""
+    constant_bytes: int = 0
+    """Bytes of the constants of all entry points."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,11 @@ def _code(file: OpenedFile) -> memoryview:
     return next(iter(file.entries.values()))
 
 
+def _constant_bytes(entries: Mapping[str, memoryview]) -> int:
+    """The bytes of the constants that are entries of the archive of a module."""
+    return sum(len(data) for name, data in entries.items() if name.startswith(_CONSTANTS))
+
+
 def _entry_names(module: Any) -> list[str]:
     """The entry points of a module: the functions with metadata, but for second ways to call
     others."""
@@ -205,7 +214,7 @@ def _read_entry(file: OpenedFile, program: LoadedProgram, name: str) -> ModuleFi
         raise ModuleFileError(f"{origin}: {error}") from error.__cause__
     return ModuleFile(
         origin, file.contents, metadata, program, function, into, transients, into_transients,
-        plan, file.entries,
+        plan, file.entries, constant_bytes=_constant_bytes(file.entries),
     )  # fmt: skip
 
 

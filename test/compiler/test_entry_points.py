@@ -70,6 +70,7 @@ def test_each_entry_point_computes_what_its_model_does(models):
 
 def test_the_file_has_one_copy_of_the_weights(saved):
     assert constant_bytes(saved) == WEIGHTS.nbytes
+    assert graphc.load(saved, entry="one").constant_bytes == WEIGHTS.nbytes
     assert saved.stat().st_size < WEIGHTS.nbytes + (1 << 18)
 
 
@@ -167,6 +168,8 @@ def test_names_that_are_refused(name):
 def test_what_cannot_be_an_entry_point():
     with pytest.raises(UsageError, match="no model"):
         compile_entry_points({})
+    with pytest.raises(UsageError, match="one target"):
+        compile_entry_points({"one": EntryModel(layer(1))}, ["cpu", "vulkan:llvmpipe"])
     strings = helper.make_graph(
         [helper.make_node("StringNormalizer", ["x"], ["y"])], "strings",
         [helper.make_tensor_value_info("x", onnx.TensorProto.STRING, [3])],

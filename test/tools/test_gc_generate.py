@@ -44,6 +44,8 @@ def test_from_a_file_to_text(tmp_path, capsys):
     assert "MiB" in err
     assert main(arguments) == 0
     assert capsys.readouterr().out == out
+    assert main([str(tmp_path / "out"), "--predict-memory", "300"]) == 0
+    assert capsys.readouterr().out.startswith("300 tokens take ")
     assert main([*arguments, "--temperature", "9", "--seed", "3"]) == 0
     drawn = capsys.readouterr().out
     assert drawn != out
