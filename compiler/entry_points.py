@@ -85,10 +85,10 @@ def _options_of(
     """The options of one entry point: `options`, and its own."""
     del host  # nothing runs there
     sizes, donated = {**(dims or {}), **entry.dims}, (*donate, *entry.donate)
-    found = Options.of_all(target, **options, dims=sizes, donate=donated, host=False)
-    if len(found) > 1:
+    first, *others = Options.of_all(target, **options, dims=sizes, donate=donated, host=False)
+    if others:
         raise UsageError("entry points of one module are for one target")
-    return found[0]
+    return first
 
 
 def _load(

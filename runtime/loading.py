@@ -89,7 +89,7 @@ def load_entry_points(
 def _load_for_target(
     file: OpenedFile, target: str | None, load_from: Callable[[OpenedFile, str | None], T]
 ) -> T:
-    """What `load_from` loads from a file, or from the first of its modules that runs here."""
+    """The result of `load_from` for a file, or from the first of its modules that runs here."""
     modules = file.modules()
     if not modules:
         return load_from(file, target)

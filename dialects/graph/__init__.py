@@ -52,6 +52,7 @@ from .int8_matmul import *
 from .lookup import *
 from .movement import *
 from .nbits_format import *
+from .nbits_gather import *
 from .nbits_matmul import *
 from .normalization import *
 from .packed_matmul import *

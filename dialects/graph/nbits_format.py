@@ -86,15 +86,20 @@ class NbitsFormat:
             words |= field << np.uint32(self.bit(number))
         return words
 
+    def integers(self, panels: np.ndarray) -> np.ndarray:
+        """The integers with sign in panels of words, [panels, K/block, block, nr]."""
+        count, blocks, _ = panels.shape
+        words = panels[:, :, : self.lines * self.nr].reshape(count, blocks, self.lines, 1, self.nr)
+        above = [WORD_BITS - self.bits - self.bit(number) for number in range(self.per_word)]
+        fields = words << np.array(above, np.uint32).reshape(-1, 1)
+        q = fields.view(np.int32) >> (WORD_BITS - self.bits)
+        return q.reshape(count, blocks, self.block, self.nr)
+
     def unpack(self, panels: np.ndarray) -> np.ndarray:
         """Panels of words as weights [K, N] of f32, padding included."""
         count, blocks, _ = panels.shape
         end = self.lines * self.nr
-        words = panels[:, :, :end].reshape(count, blocks, self.lines, 1, self.nr)
-        above = [WORD_BITS - self.bits - self.bit(number) for number in range(self.per_word)]
-        fields = words << np.array(above, np.uint32).reshape(-1, 1)
-        q = fields.view(np.int32) >> (WORD_BITS - self.bits)
-        values = (q.reshape(count, blocks, self.block, self.nr) + self.offset).astype(np.float32)
+        values = (self.integers(panels) + self.offset).astype(np.float32)
         if self.zeros:
             values -= self._scales(panels[:, :, end + self.scale_words :])
         values *= self._scales(panels[:, :, end : end + self.scale_words])

@@ -14,6 +14,7 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .block_quantized_weights import BlockQuantizedWeights
 from .matmul_forms import BF16X3_BOUND, F16_LANES, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
+from .nbits_gather import GatherFromPanels
 from .recurrent import PackNbitsRecurrence
 
 VECTORS = {128: 2, 256: 2, 512: 4}
@@ -35,7 +36,8 @@ class CpuSelectNbitsKernels(Pass):
     -->
     %3 = "graph.nbits_matmul"(%x, %w') {bits = 4, block = 32} : 1x768, 48x24x320
 
-    Exact up to the order of accumulation, unless scales may be applied to sums.
+    Exact up to the order of accumulation, unless scales may be applied to sums. A table of which
+    single columns are gathered, too, is read from the panels: it is there once.
     """
 
     name = "cpu-select-nbits-kernels"
@@ -54,6 +56,7 @@ class CpuSelectNbitsKernels(Pass):
             if not self.exact:
                 rewrites.append(PackNbitsRecurrence(self.cpu))
             apply_rewrites(op, rewrites, state)
+            apply_rewrites(op, [GatherFromPanels(op)], state)
 
 
 class PackNbitsMatmul(Rewrite):

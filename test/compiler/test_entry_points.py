@@ -119,7 +119,7 @@ def test_all_come_from_the_cache(models, folder):
 
 
 def test_models_of_one_file_of_weights(folder):
-    """Of models in files, the weights may be in a file that they have in common."""
+    """Models in files may have a file of weights in common."""
     paths = [folder / "one.onnx", folder / "many.onnx"]
     for path, rows in zip(paths, (1, 64), strict=True):
         (folder / "weights.data").unlink(missing_ok=True)  # it would be appended to

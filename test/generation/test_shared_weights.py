@@ -15,7 +15,7 @@ PROMPT = [5, 6, 7]
 
 @pytest.fixture
 def said():
-    """What is announced."""
+    """The announcements."""
     return []
 
 

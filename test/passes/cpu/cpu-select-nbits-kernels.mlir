@@ -84,3 +84,23 @@ func.func @recurrence(%gates: tensor<7x1x640xf32>, %h: tensor<1x640xf32>) -> ten
   %y:2 = "graph.rnn"(%gates, %1, %h) {reverse = false, activations = ["tanh"], alphas = array<f64: 0.0>, betas = array<f64: 0.0>, clip = 0x7FF0000000000000 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (tensor<7x1x640xf32>, tensor<640x640xf32>, tensor<1x640xf32>) -> (tensor<7x1x640xf32>, tensor<1x640xf32>)
   return %y#0 : tensor<7x1x640xf32>
 }
+
+// -----
+
+// Embeddings come from the panels of the same table, before the matmul that has it.
+
+// CHECK-LABEL: @tied
+// CHECK: %[[W:.*]] = "graph.constant"
+// CHECK: "graph.nbits_gather"(%[[W]], %arg1) {bits = 8 : i64, block = 32 : i64, columns = 32 : i64, middle = 0 : i64, nr = 32 : i64, scales = "f16", slice = array<i64: 2, 32>, to = i8} : (tensor<1x2x272xui32>, tensor<3xi64>) -> tensor<3x2x32xi8>
+// CHECK: graph.nbits_matmul
+func.func @tied(%x: tensor<1x64xf32>, %i: tensor<3xi64>) -> (tensor<3x2x32xi8>, tensor<1x32xf32>) {
+  %q = "graph.constant"() {value = dense<-100> : tensor<32x2x32xi8>} : () -> tensor<32x2x32xi8>
+  %s = "graph.constant"() {value = dense<[[[0.5], [0.25]]]> : tensor<1x2x1xf32>} : () -> tensor<1x2x1xf32>
+  %z = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %e = "graph.gather"(%q, %i) {axis = 0 : i64} : (tensor<32x2x32xi8>, tensor<3xi64>) -> tensor<3x2x32xi8>
+  %0 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<32x2x32xi8>, tensor<1x2x1xf32>, tensor<i8>) -> tensor<32x2x32xf32>
+  %1 = "graph.reshape"(%0) {shape = [32, 64]} : (tensor<32x2x32xf32>) -> tensor<32x64xf32>
+  %2 = "graph.transpose"(%1) {perm = array<i64: 1, 0>} : (tensor<32x64xf32>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%x, %2) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+  return %e, %y : tensor<3x2x32xi8>, tensor<1x32xf32>
+}
