@@ -54,7 +54,8 @@ class GatherFromPanels(Rewrite):
 
 
 def _middle(op: graph.NbitsMatmulOp, table: np.ndarray) -> int | None:
-    """The difference of `table` [N, ...] from each integer in the panels of `op`; None if it differs."""
+    """The difference of `table` [N, ...] from the integers in the panels of `op`; None if there is
+    no common one."""
     panels = constant_array(op.w)
     if panels is None:
         return None
