@@ -16,6 +16,8 @@ from .memory import MemoryPrediction, predict_memory
 from .sampling import FINITE, LOGITS, TOKENS
 from .step_model import CACHE_BATCH, LAST, has_fixed_cache, read_decoder
 
+_DIVIDED, _FRACTION = 32, 4
+"""Chunks from so many tokens on are divided into so many parts for the ends of prompts."""
 AnyCache = KeyValueCache | GrowingCache
 
 
@@ -47,11 +49,24 @@ class EntryPoints:
         announce: Callable[[str], None] | None = None,
     ):
         self.chunk = chunk
+        self.chunks = (chunk // _FRACTION, chunk) if chunk >= _DIVIDED else (chunk,)
+        """Numbers of tokens of a prompt that a step computes: smaller ones for short prompts, and
+        for the ends of others."""
         self._config = config
         self._decoder = read_decoder(config)
         self._in_place = has_fixed_cache(config, self._decoder.graph)
         self._steps = CompiledSteps(config, self._decoder, options, announce)
-        self._steps.expect([StepSize(1, chunk), StepSize(1, 1)])
+        self._steps.expect([StepSize(1, each) for each in (1, *self.chunks)])
+
+    def chunk_of(self, pending: int, room: int) -> int:
+        """The tokens of the step that computes the next of `pending` ones, more than one; at most
+        `room`, or else 1.
+
+        Time grows with the tokens of a step, but less: two small steps are faster than a large one.
+        """
+        fitting = [each for each in self.chunks if each <= room]
+        enough = [each for each in fitting if pending <= 2 * each]
+        return min(enough) if enough else max(fitting, default=1)
 
     def new_cache(self, batch: int) -> AnyCache:
         """An empty cache for `batch` sequences, whose steps are expected from now on."""
@@ -83,9 +98,10 @@ class EntryPoints:
         One token each, or up to `chunk` of one sequence. `cache` has the tokens' keys and values
         then; its other rows stay as they are.
         """
-        length = 1 if max(map(len, tokens)) == 1 else self.chunk
+        longest = max(map(len, tokens))
+        length = 1 if longest == 1 else min(each for each in self.chunks if each >= longest)
         if isinstance(cache, GrowingCache):
-            return self._growing_step(tokens, before, cache, sampling, rows)
+            return self._growing_step(tokens, before, cache, sampling, rows, length)
         firsts = np.array(before, np.int64)[:, None]
         cache.reserve(int(firsts.max()) + length)
         feeds = self._step_feeds(tokens, firsts, length, cache.capacity)
@@ -106,9 +122,11 @@ class EntryPoints:
         cache: GrowingCache,
         sampling: Mapping[str, np.ndarray],
         rows: Sequence[int],
+        length: int,
     ) -> StepResult:
         """The step, sequence by sequence: their caches differ in length."""
-        length = 1 if max(map(len, tokens)) == 1 else self.chunk
+        longest = max(map(len, tokens))
+        length = 1 if longest == 1 else min(each for each in self.chunks if each >= longest)
         model = self._steps[StepSize(1, length)]
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
         found: list[list[np.ndarray]] = []

@@ -13,7 +13,7 @@ def prefill_step(
     These are a chunk, or one token where a chunk would pass the end of the context. The result is
     the choice behind them.
     """
-    count = entry_points.chunk if has_room_for_chunk(entry_points, sequence) else 1
+    count = next_chunk(entry_points, sequence)
     first, tokens = sequence.first_pending, sequence.pending[:count]
     feeds = sampling_feeds([sequence.sampling()])
     result = entry_points.step([tokens], [first], cache, feeds, [row])
@@ -21,6 +21,7 @@ def prefill_step(
     return result
 
 
-def has_room_for_chunk(entry_points: EntryPoints, sequence: TokenSequence) -> bool:
-    """True if a chunk, padded, fits into the context."""
-    return sequence.first_pending + entry_points.chunk <= sequence.config.context_length
+def next_chunk(entry_points: EntryPoints, sequence: TokenSequence) -> int:
+    """The tokens of the next step of `sequence`; 1 if no chunk, padded, fits into the context."""
+    room = sequence.config.context_length - sequence.first_pending
+    return entry_points.chunk_of(len(sequence.pending), room)

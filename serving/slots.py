@@ -7,7 +7,7 @@ import numpy as np
 
 from ..generation import LanguageModel
 from ..generation.entry_points import StepResult
-from ..generation.prefill import has_room_for_chunk, prefill_step
+from ..generation.prefill import next_chunk, prefill_step
 from ..generation.sampling import RowSampling, sampling_feeds
 from ..generation.token_sequence import TokenSequence
 
@@ -115,7 +115,7 @@ class SlotBatch:
         sequence = self._slots[slot].sequence
         if sequence is None or len(sequence.pending) <= 1:
             return False
-        return has_room_for_chunk(self.model.entry_points, sequence)
+        return next_chunk(self.model.entry_points, sequence) > 1
 
     def prefill(self, slot: int) -> ChosenToken | None:
         """Compute the next chunk of the prompt in `slot`: the choice behind the last one."""

@@ -2,14 +2,16 @@
 
 import zipfile
 
+import numpy as np
 import pytest
 from tiny_language_models import write_model_folder
 
 from graphc.generation import Generator, key_value_cache, load
 from graphc.generation.compiled_steps import SAMPLING, StepSize
 
-CHUNK, BATCH = 8, 2
-DECODE, PREFILL, BATCHED = StepSize(1, 1), StepSize(1, CHUNK), StepSize(BATCH, 1)
+CHUNK, BATCH = 32, 2
+DECODE, BATCHED = StepSize(1, 1), StepSize(BATCH, 1)
+PREFILLS = [StepSize(1, CHUNK // 4), StepSize(1, CHUNK)]
 PROMPT = [5, 6, 7]
 
 
@@ -52,17 +54,45 @@ def test_more_steps_take_no_more_constants(model, said, tmp_path):
     early = generator_of(model)
     early.generate_next_token()
     (alone,) = finish(generator_of(model))
-    assert len({id(steps[size]._contents) for size in (SAMPLING, DECODE, PREFILL)}) == 1
+    assert len({id(steps[size]._contents) for size in (SAMPLING, DECODE, *PREFILLS)}) == 1
     few = constants(model, tmp_path / "few.vmfb")
     whole = steps[DECODE]._contents
     assert finish(generator_of(model, BATCH), BATCH) == [alone, alone]  # by a new module
-    sizes = (SAMPLING, DECODE, PREFILL, BATCHED)
+    sizes = (SAMPLING, DECODE, *PREFILLS, BATCHED)
     assert len({id(steps[size]._contents) for size in sizes}) == 1
     assert steps[DECODE]._contents is not whole
     assert finish(early) == [alone]  # with a cache that the old module made
     assert constants(model, tmp_path / "more.vmfb") < 1.02 * few  # what is left is about sizes
-    names = "sampling, decode-1x1, prefill-1x8"
+    names = "sampling, decode-1x1, prefill-1x8, prefill-1x32"
     assert said == [names, f"{names}, decode-2x1"]
+
+
+def test_prompts_take_steps_of_their_length(model, monkeypatch):
+    """Logits are those of a prompt that is computed token by token."""
+    step, lengths = model.entry_points.step, []
+
+    def record(tokens, *arguments):
+        lengths.append(len(tokens[0]))
+        return step(tokens, *arguments)
+
+    prompt = [(7 * n) % 90 + 2 for n in range(63)]
+    slow, expected = Generator(model), []
+    for token in prompt:
+        slow.append_tokens([token])
+        expected.append(slow.get_logits())
+    monkeypatch.setattr(model.entry_points, "step", record)
+    cases = {
+        1: [1], 2: [2], 8: [8], 9: [8, 1], 16: [8, 8], 17: [17], 32: [32], 41: [32, 8, 1],
+        50: [32, 18], 63: [32, 31],
+    }  # fmt: skip
+    for count, steps in cases.items():
+        lengths.clear()
+        generator = Generator(model)
+        generator.append_tokens(prompt[:count])
+        np.testing.assert_allclose(generator.get_logits(), expected[count - 1], atol=1e-4)
+        assert lengths == steps, count
+    chunk_of = model.entry_points.chunk_of
+    assert [chunk_of(40, room) for room in (64, 32, 31, 8, 7)] == [32, 32, 8, 8, 1]
 
 
 def test_a_cache_grows_tensor_by_tensor(model, monkeypatch):
