@@ -1,7 +1,7 @@
 """Attention and rotary embeddings."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,25 @@ class AttentionOptions:
     """The kind of scores requested: raw, capped, masked, probabilities; None if there are none."""
     mask_broadcasts: bool
     """True if a mask for one key is for all, as in opset 23; False if it hides the others."""
+
+
+@dataclass(frozen=True)
+class AttentionOperands:
+    """The operands of an Attention node, those of attention itself of rank 4."""
+
+    q: ir.Value
+    k: ir.Value
+    v: ir.Value
+    mask: ir.Value | None
+    past: Size
+    """The number of keys before the queries."""
+    filled: ir.Value | None
+    """The number of keys in use, of a cache with room for more."""
+
+    @property
+    def keys(self) -> Size:
+        """The number of keys."""
+        return graph.type_of(self.k).shape[2]
 
 
 @onnx_op("Attention", since=23)
@@ -69,7 +88,8 @@ def attention(
     broadcasts = node.opset < 24
     options = AttentionOptions(scale, bool(is_causal), softcap, windows, scores, broadcasts)
     values, mask = _in_type_of(q, v), _in_type_of(q, mask)
-    y, scores = _attend(q, k, values, mask, past, nonpad_kv_seqlen, options)
+    operands = AttentionOperands(q, k, values, mask, past, nonpad_kv_seqlen)
+    y, scores = _attend(operands, options)
     if merged:
         y = merge_heads(y)
     return (y, k, v) if scores is None else (y, k, v, scores)
@@ -98,27 +118,21 @@ def merge_heads(x: ir.Value) -> ir.Value:
 
 
 def _attend(
-    q: ir.Value,
-    k: ir.Value,
-    v: ir.Value,
-    mask: ir.Value | None,
-    past: Size,
-    filled: ir.Value | None,
-    options: AttentionOptions,
+    given: AttentionOperands, options: AttentionOptions
 ) -> tuple[ir.Value, ir.Value | None]:
     """The attention of operands of rank 4, and the scores asked for."""
-    shape = graph.type_of(q).shape
+    q, k, v, mask, past, filled = given.q, given.k, given.v, given.mask, given.past, given.filled
+    shape, keys = graph.type_of(q).shape, given.keys
     scale = options.scale
     if scale is None:
         if not isinstance(shape[-1], int):
             raise UnsupportedError("a head size that is not known at compile time")
         scale = 1 / math.sqrt(shape[-1])
     plain_causal = options.causal and past == 0 and filled is None and options.windows == (-1, -1)
-    keys = graph.type_of(k).shape[2]
     if mask is not None:
         mask = to_rank_4(_mask_of_keys(mask, keys, options.mask_broadcasts))
     if options.scores is None and (past != 0 or filled is not None):
-        return _attend_to_cache(q, k, v, mask, past, filled, scale, options), None
+        return _attend_to_cache(replace(given, mask=mask), scale, options), None
     seen = _visible(shape[2], keys, past, filled, options, plain_causal)
     mask = seen if mask is None else mask if seen is None else masked_where(mask, seen)
     grouped = group_heads(q, k, v, mask)
@@ -136,27 +150,18 @@ def _attend(
     return y, graph.reshape(scores, shape=[*shape[:-1], keys])
 
 
-def _attend_to_cache(
-    q: ir.Value,
-    k: ir.Value,
-    v: ir.Value,
-    mask: ir.Value | None,
-    past: Size,
-    filled: ir.Value | None,
-    scale: float,
-    options: AttentionOptions,
-) -> ir.Value:
+def _attend_to_cache(given: AttentionOperands, scale: float, options: AttentionOptions) -> ir.Value:
     """The attention behind `past` keys, or to a cache of which `filled` keys are in use."""
-    if filled is None:
-        begin, last = number(past), number(graph.type_of(k).shape[2] - 1)
+    if given.filled is None:
+        begin, last = number(given.past), number(given.keys - 1)
     else:
-        filled = graph.cast(filled, to=np.int64)
-        begin = graph.sub(filled, graph.size_scalar(graph.type_of(q).shape[2]))
+        filled = graph.cast(given.filled, to=np.int64)
+        begin = graph.sub(filled, graph.size_scalar(graph.type_of(given.q).shape[2]))
         last = graph.sub(filled, graph.size_scalar(1))
     left, right = options.windows
     return graph.cached_attention(
-        q, k, v, begin, last, mask, None, None, scale=scale, softcap=options.softcap,
-        left=left, right=0 if options.causal else right,
+        given.q, given.k, given.v, begin, last, given.mask, None, None, scale=scale,
+        softcap=options.softcap, left=left, right=0 if options.causal else right,
     )  # fmt: skip
 
 
