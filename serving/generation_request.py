@@ -11,6 +11,7 @@ from ..generation.search_options import SearchOptions
 from ..generation.stop_sequences import StopSequences
 from ..generation.token_sequence import TokenConstraint
 from .api_error import ApiError
+from .logprobs import TokenLogprobs
 
 
 class FinishReason(StrEnum):
@@ -28,6 +29,7 @@ class TokenEvent:
 
     token: int
     text: str
+    logprobs: TokenLogprobs | None = None
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class GenerationRequest:
     stops: StopSequences = field(default_factory=lambda: StopSequences(()))
     constraint: TokenConstraint | None = None
     bias: LogitBias | None = None
+    logprobs: int | None = None
+    """The number of most probable tokens to tell with each token; None for no log-probabilities."""
     timeout: float = math.inf
     """Seconds until it fails, from its arrival on."""
     prompt_field: str = "prompt"

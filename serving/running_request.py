@@ -6,6 +6,7 @@ from ..errors import GraphcError
 from ..generation.token_sequence import TokenSequence
 from .api_error import ApiError, api_error_of
 from .generation_request import FinishEvent, FinishReason, GenerationRequest, TokenEvent
+from .logprobs import TokenLogprobs
 from .metrics import ServingMetrics
 from .slots import ChosenToken
 
@@ -38,11 +39,15 @@ class RunningRequest:
             raise api_error_of(error) from error
         self._measure(now)
         text = request.stops.feed(request.detokenizer.step(chosen.token))
-        request.listener(TokenEvent(chosen.token, text))
+        request.listener(TokenEvent(chosen.token, text, self._logprobs(chosen)))
         reason = self._finish_reason()
         if reason is None:
             return None
         return FinishEvent(reason, request.stops.finish(), self.cached_tokens)
+
+    def _logprobs(self, chosen: ChosenToken) -> TokenLogprobs | None:
+        count = self.request.logprobs
+        return None if count is None else TokenLogprobs.of(chosen.logits, chosen.token, count)
 
     def _finish_reason(self) -> FinishReason | None:
         if self.sequence.is_ended or self.request.stops.is_reached:

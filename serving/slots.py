@@ -14,10 +14,12 @@ from ..generation.token_sequence import TokenSequence
 
 @dataclass(frozen=True)
 class ChosenToken:
-    """The token that a step chose for a sequence; `is_finite` says that its logits are numbers."""
+    """The token that a step chose for a sequence by `logits` [vocab], with a bias added to them if
+    there is one; `is_finite` says that they are numbers."""
 
     token: int
     is_finite: bool
+    logits: np.ndarray
 
 
 @dataclass
@@ -148,14 +150,14 @@ class SlotBatch:
         self, result: StepResult, row: int, sequence: TokenSequence, sampling: RowSampling | None
     ) -> ChosenToken:
         """The choice of `result` in a row; with a bias, another one, by the logits with that."""
-        is_finite = bool(result.is_finite[row])
+        is_finite, own = bool(result.is_finite[row]), result.logits[row]
         if sequence.bias is None or not is_finite:
-            return ChosenToken(int(result.tokens[row]), is_finite)
+            return ChosenToken(int(result.tokens[row]), is_finite, own)
         generated = [sequence.tokens[position] for position in sequence.generated]
-        logits = sequence.bias.add_to(result.logits[row], generated)[np.newaxis]
+        logits = sequence.bias.add_to(own, generated)[np.newaxis]
         feeds = sampling_feeds([sampling or sequence.sampling()])
         found = self.model.entry_points.sample(logits, feeds)
-        return ChosenToken(int(found.tokens[0]), bool(found.is_finite[0]))
+        return ChosenToken(int(found.tokens[0]), bool(found.is_finite[0]), own)
 
     def _sequence(self, slot: int) -> TokenSequence:
         sequence = self._slots[slot].sequence

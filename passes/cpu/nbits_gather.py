@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import ir
-from ..infra.query import constant_array, ops_within
+from ..infra.query import constant_array, ops_within, producer
 from ..infra.rewrite import Rewrite
 
 SAMPLE = 64
@@ -45,7 +45,9 @@ class GatherFromPanels(Rewrite):
 
     def rewrite(self, op: graph.GatherOp, matmul: graph.NbitsMatmulOp, middle: int) -> ir.Value:
         type_ = graph.type_of(op.x)
-        panels = matmul.w.owner.clone().result  # which stand behind the gather; their data is one
+        constant = producer(matmul.w, graph.ConstantOp)  # which stands behind the gather
+        assert constant is not None
+        panels = constant.operation.clone().results[0]  # of the same data
         return graph.nbits_gather(
             panels, op.indices, columns=matmul.columns, bits=matmul.bits, block=matmul.block,
             nr=matmul.nr, scales=matmul.scales, slice=type_.static_shape[1:], middle=middle,

@@ -87,6 +87,9 @@ class _Routes:
             "max_model_len": self._engine.scheduler.context_length,
         }
 
+    def _text_of(self, token: int) -> str:
+        return self._builder.model.tokenizer.decode([token], special_tokens=True)
+
     async def completions(self, request: Request) -> Response:
         return await self._answer(request, read_completion)
 
@@ -102,7 +105,7 @@ class _Routes:
         events = RequestEvents(self._engine.scheduler)
         requests = await run_in_threadpool(self._builder.build, call, events.listener_of)
         events.submit(requests)
-        answer = Answer(call, settings.model_name, requests)
+        answer = Answer(call, settings.model_name, requests, self._text_of)
         if call.streams:
             return AnswerStream(answer, events)
         return await whole_answer(request, answer, events)

@@ -13,7 +13,9 @@ from ..generation_request import (
     GenerationEvent,
     GenerationRequest,
 )
+from ..logprobs import TokenLogprobs
 from .calls import GenerationCall
+from .logprob_content import TokenText, chat_logprobs, completion_logprobs
 
 
 @dataclass
@@ -25,6 +27,11 @@ class AnswerChoice:
     tokens: int = 0
     cached_tokens: int = 0
     reason: FinishReason | None = None
+    logprobs: list[tuple[int, TokenLogprobs]] = field(default_factory=list)
+    told: int = 0
+    """The number of `logprobs` that chunks had."""
+    offset: int = 0
+    """Where the next of these stands in the text."""
 
     def add(self, event: GenerationEvent) -> str:
         """Take an event; return the text that it adds. Raises `ApiError` of a failure."""
@@ -34,22 +41,30 @@ class AnswerChoice:
             self.reason, self.cached_tokens = event.reason, event.cached_tokens
         else:
             self.tokens += 1
+            if event.logprobs is not None:
+                self.logprobs.append((event.token, event.logprobs))
         self.text += event.text
         return event.text
 
 
 @dataclass
 class Answer:
-    """The answer to `call`, with a choice for each of `requests`."""
+    """The answer to `call`, with a choice for each of `requests`; `text_of` is that of a token."""
 
     call: GenerationCall
     model_name: str
     requests: Sequence[GenerationRequest]
+    text_of: TokenText = str
     created: int = field(default_factory=lambda: int(time.time()))
 
     def __post_init__(self) -> None:
         self.id = f"{'chatcmpl' if self.call.is_chat else 'cmpl'}-{uuid.uuid4().hex}"
         self._choices = [AnswerChoice(index) for index in range(len(self.requests))]
+
+    def _echo(self, index: int) -> str:
+        """The prompt of a choice, as a text."""
+        prompt = self.call.prompts[index // self.call.choices]
+        return prompt if isinstance(prompt, str) else "".join(map(self.text_of, prompt))
 
     @property
     def is_complete(self) -> bool:
@@ -57,16 +72,18 @@ class Answer:
         return all(each.reason is not None for each in self._choices)
 
     def first_chunks(self) -> Iterator[dict[str, Any]]:
-        """The chunks before the texts: whose they are, in a conversation."""
-        if self.call.is_chat:
-            for choice in self._choices:
+        """The chunks before the texts: whose they are, in a conversation, or the prompts."""
+        for choice in self._choices:
+            if self.call.is_chat:
                 yield self._chunk(choice, {"role": "assistant", "content": ""})
+            elif self.call.echoes:
+                yield self._chunk(choice, self._echo(choice.index))
 
     def add(self, index: int, event: GenerationEvent) -> Iterator[dict[str, Any]]:
         """Take an event of a choice; the chunks for it. Raises `ApiError` of a failure."""
         choice = self._choices[index]
         text = choice.add(event)
-        if text:
+        if text or choice.told < len(choice.logprobs):
             yield self._chunk(choice, {"content": text} if self.call.is_chat else text)
         if choice.reason is not None:
             yield self._chunk(choice, {} if self.call.is_chat else "", choice.reason)
@@ -80,9 +97,11 @@ class Answer:
         """The answer as one object."""
         choices = []
         for choice in self._choices:
-            message = {"role": "assistant", "content": choice.text, "refusal": None}
-            content = {"message": message} if self.call.is_chat else {"text": choice.text}
-            choices.append(_choice(choice, content, choice.reason))
+            choice.told = choice.offset = 0
+            text = self._echo(choice.index) + choice.text if self.call.echoes else choice.text
+            message = {"role": "assistant", "content": text, "refusal": None}
+            content = {"message": message} if self.call.is_chat else {"text": text}
+            choices.append(self._choice(choice, content, choice.reason))
         return {**self._head(is_chunk=False), "choices": choices, "usage": self._usage()}
 
     def _chunk(
@@ -90,7 +109,7 @@ class Answer:
     ) -> dict[str, Any]:
         name = "delta" if self.call.is_chat else "text"
         chunk = self._head(is_chunk=True)
-        chunk["choices"] = [_choice(choice, {name: content}, reason)]
+        chunk["choices"] = [self._choice(choice, {name: content}, reason)]
         if self.call.includes_usage:
             chunk["usage"] = None
         return chunk
@@ -117,11 +136,22 @@ class Answer:
             },
         }
 
+    def _choice(
+        self, choice: AnswerChoice, content: dict[str, Any], reason: FinishReason | None
+    ) -> dict[str, Any]:
+        return {
+            "index": choice.index, **content, "logprobs": self._logprobs(choice),
+            "finish_reason": None if reason is None else reason.value,
+        }  # fmt: skip
 
-def _choice(
-    choice: AnswerChoice, content: dict[str, Any], reason: FinishReason | None
-) -> dict[str, Any]:
-    return {
-        "index": choice.index, **content, "logprobs": None,
-        "finish_reason": None if reason is None else reason.value,
-    }  # fmt: skip
+    def _logprobs(self, choice: AnswerChoice) -> dict[str, Any] | None:
+        """Those of the tokens that have come since the last chunk."""
+        entries = choice.logprobs[choice.told :]
+        if not entries:
+            return None
+        choice.told = len(choice.logprobs)
+        if self.call.is_chat:
+            return chat_logprobs(entries, self.text_of)
+        found = completion_logprobs(entries, choice.offset, self.text_of)
+        choice.offset += sum(map(len, found["tokens"]))
+        return found

@@ -12,6 +12,7 @@ from .response_format import read_response_format
 from .sampling_fields import read_bias, read_sampling
 
 MOST_CHOICES, MOST_PROMPTS, MOST_STOPS = 128, 1024, 16
+MOST_LOGPROBS = 20
 DEFAULT_COMPLETION_TOKENS = 16
 """OpenAI's default for completions; without a limit, answers of chats may use up the context."""
 
@@ -20,7 +21,6 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "echo": (False,),
     "function_call": ("none",),
     "functions": ([],),
-    "logprobs": (False,),
     "modalities": (["text"],),
     "service_tier": ("auto", "default"),
     "store": (False,),
@@ -42,7 +42,8 @@ class GenerationCall:
     """A request to continue prompts, or a conversation, `choices` times each.
 
     There are `prompts` or `messages`. `max_tokens` is None for the default, `json_schema` for any
-    text.
+    text. `logprobs` is the number of most probable tokens to tell with each token, None for no
+    log-probabilities. With `echoes`, texts begin with their prompts.
     """
 
     model: str | None
@@ -57,6 +58,8 @@ class GenerationCall:
     json_schema: Any
     streams: bool
     includes_usage: bool
+    logprobs: int | None = None
+    echoes: bool = False
 
     @property
     def is_chat(self) -> bool:
@@ -69,7 +72,13 @@ def read_completion(values: Mapping[str, Any], defaults: SearchOptions) -> Gener
     fields = RequestFields(values)
     prompts = _prompts(fields.take("prompt"))
     most = fields.whole("max_tokens", 1, 1 << 31)
-    call = _call(fields, defaults, most, prompts=prompts)
+    logprobs, echoes = _completion_logprobs(fields), fields.flag("echo")
+    if echoes and logprobs is not None:
+        raise ApiError(
+            "log-probabilities of a prompt are not computed: logprobs and echo exclude each other",
+            code="unsupported_parameter", param="echo",
+        )  # fmt: skip
+    call = _call(fields, defaults, most, prompts=prompts, logprobs=logprobs, echoes=echoes)
     fields.finish(NEUTRAL, IGNORED)
     return call
 
@@ -80,9 +89,26 @@ def read_chat(values: Mapping[str, Any], defaults: SearchOptions) -> GenerationC
     messages = _messages(fields.take("messages"))
     limits = [fields.whole(name, 1, 1 << 31) for name in ("max_completion_tokens", "max_tokens")]
     most = next((each for each in limits if each is not None), None)
-    call = _call(fields, defaults, most, messages=messages)
+    call = _call(fields, defaults, most, messages=messages, logprobs=_chat_logprobs(fields))
     fields.finish(NEUTRAL, IGNORED)
     return call
+
+
+def _completion_logprobs(fields: RequestFields) -> int | None:
+    """The number in the field `logprobs`; false is like none."""
+    value = fields.take("logprobs")
+    if value is None or value is False:
+        return None
+    return RequestFields({"logprobs": value}).whole("logprobs", 0, MOST_LOGPROBS)
+
+
+def _chat_logprobs(fields: RequestFields) -> int | None:
+    is_wanted, count = fields.flag("logprobs"), fields.whole("top_logprobs", 0, MOST_LOGPROBS)
+    if count and not is_wanted:
+        raise ApiError(
+            "top_logprobs is for logprobs=true", code="invalid_value", param="top_logprobs"
+        )
+    return (count or 0) if is_wanted else None
 
 
 def _call(
@@ -92,6 +118,8 @@ def _call(
     *,
     prompts: Sequence[Prompt] = (),
     messages: Sequence[Message] = (),
+    logprobs: int | None = None,
+    echoes: bool = False,
 ) -> GenerationCall:
     """The fields that both have."""
     streams = fields.flag("stream")
@@ -117,6 +145,8 @@ def _call(
         json_schema=read_response_format(fields.section("response_format")),
         streams=streams,
         includes_usage=includes_usage,
+        logprobs=logprobs,
+        echoes=echoes,
     )
 
 

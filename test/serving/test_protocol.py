@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from graphc.serving.generation_request import (
     GenerationRequest,
     TokenEvent,
 )
+from graphc.serving.logprobs import TokenLogprobs
 from graphc.serving.metrics import ServingMetrics
 from graphc.serving.protocol.answer import Answer
 from graphc.serving.protocol.calls import read_chat, read_completion
@@ -303,3 +305,75 @@ def test_prometheus_reads_the_metrics():
     assert found["graphc:request_failure"].samples[0].labels["code"] == "queue_full"
     assert found["graphc:time_per_output_token_seconds"].type == "histogram"
     assert found["graphc:num_requests_waiting"].samples[0].value == 0
+
+
+def test_log_probabilities_that_are_asked_for():
+    assert completion().logprobs is chat().logprobs is None
+    assert completion(logprobs=0).logprobs == chat(logprobs=True).logprobs == 0
+    assert completion(logprobs=3).logprobs == chat(logprobs=True, top_logprobs=3).logprobs == 3
+    assert chat(logprobs=False, top_logprobs=0).logprobs is None
+    for call in (partial(completion, logprobs=21), partial(completion, logprobs=True),
+                 partial(chat, top_logprobs=2), partial(chat, logprobs=2),
+                 partial(completion, echo=True, logprobs=1), partial(chat, echo=True)):  # fmt: skip
+        with pytest.raises(ApiError):
+            call()
+
+
+def test_log_probabilities():
+    logits = np.log(np.array([0.5, 0.125, 0.25, 0.125], np.float32)) + 7
+    found = TokenLogprobs.of(logits, 3, 3)
+    assert math.isclose(found.logprob, math.log(0.125), abs_tol=1e-6)
+    assert [token for token, _ in found.top] == [0, 2, 1]
+    np.testing.assert_allclose([each for _, each in found.top], np.log([0.5, 0.25, 0.125]), 1e-5)
+    assert TokenLogprobs.of(logits, 0, 0).top == []
+    assert len(TokenLogprobs.of(logits, 0, 20).top) == 4
+
+
+LOGPROBS = TokenLogprobs(-0.5, [(1, -0.5), (2, -1.5)])
+
+
+def told_events():
+    yield TokenEvent(1, "", LOGPROBS)
+    yield TokenEvent(2, "b2", LOGPROBS)
+    yield FinishEvent(FinishReason.STOP, "", 0)
+
+
+def test_log_probabilities_of_a_completion():
+    answer = answer_of(completion(logprobs=2))
+    answer.text_of = lambda token: f"<{token}>"
+    chunks = [chunk for event in told_events() for chunk in answer.add(0, event)]
+    told = [chunk["choices"][0]["logprobs"] for chunk in chunks]
+    top = {"<1>": -0.5, "<2>": -1.5}
+    assert told == [
+        {"tokens": ["<1>"], "token_logprobs": [-0.5], "top_logprobs": [top], "text_offset": [0]},
+        {"tokens": ["<2>"], "token_logprobs": [-0.5], "top_logprobs": [top], "text_offset": [3]},
+        None,
+    ]
+    (choice,) = answer.whole()["choices"]
+    assert choice["logprobs"] == {
+        "tokens": ["<1>", "<2>"], "token_logprobs": [-0.5, -0.5], "top_logprobs": [top, top],
+        "text_offset": [0, 3],
+    }  # fmt: skip
+
+
+def test_log_probabilities_of_a_message():
+    answer = answer_of(chat(logprobs=True, top_logprobs=2))
+    answer.text_of = chr
+    for event in told_events():
+        list(answer.add(0, event))
+    (choice,) = answer.whole()["choices"]
+    one, two = ({"token": chr(n), "bytes": [n]} for n in (1, 2))
+    top = [{**one, "logprob": -0.5}, {**two, "logprob": -1.5}]
+    content = [{**each, "logprob": -0.5, "top_logprobs": top} for each in (one, two)]
+    assert choice["logprobs"] == {"content": content, "refusal": None}
+
+
+def test_prompts_that_are_echoed():
+    answer = answer_of(completion(prompt=["ab", [5, 6]], echo=True, stream=True), ((1,), (5, 6)))
+    answer.text_of = lambda token: f"<{token}>"
+    first = [chunk["choices"][0]["text"] for chunk in answer.first_chunks()]
+    assert first == ["ab", "<5><6>"]
+    for index in range(2):
+        for event in events_of("xy"):
+            list(answer.add(index, event))
+    assert [each["text"] for each in answer.whole()["choices"]] == ["abxy", "<5><6>xy"]

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from serving_models import CONTEXT, SLOTS
 
@@ -192,6 +193,29 @@ def test_stops(client, expected):
     (choice,) = content["choices"]
     assert choice["text"] == text[: text.index(text[4:6])]
     assert choice["finish_reason"] == "stop"
+
+
+def test_log_probabilities(client, model):
+    """Those of the model, of which the most probable token is taken."""
+    (choice,) = client.complete(max_tokens=4, logprobs=3)["choices"]
+    found = choice["logprobs"]
+    assert len(found["tokens"]) == 4
+    generator = Generator(model)
+    generator.append_tokens(model.tokenizer.encode("Hello"))
+    for logprob, top in zip(found["token_logprobs"], found["top_logprobs"], strict=True):
+        (logits,) = generator.get_logits().astype(np.float64)
+        generator.generate_next_token()
+        token = generator.get_next_tokens()[0]
+        truth = logits[token] - np.log(np.exp(logits).sum())
+        np.testing.assert_allclose(logprob, truth, atol=1e-5)
+        assert max(top.values()) == logprob
+    plain = client.complete(max_tokens=4)["choices"][0]
+    assert plain["logprobs"] is None
+    assert client.complete(max_tokens=4, echo=True)["choices"][0]["text"] == "Hello" + plain["text"]
+    fields = {"messages": HELLO, "max_tokens": 3, "logprobs": True, "top_logprobs": 2}
+    _, _, content = client.send("POST", "/v1/chat/completions", fields)
+    (choice,) = content["choices"]
+    assert [len(each["top_logprobs"]) for each in choice["logprobs"]["content"]] == [2, 2, 2]
 
 
 def test_json_by_a_schema(client):
