@@ -7,11 +7,11 @@ import numpy as np
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
+from .concat_kernel import concat_by_kernel, is_sliced_by_kernel, slice_by_kernel
 from .dispatch import VIEWS, behind_barrier, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
-from .row_copy_kernel import concat_by_kernel, is_for_row_copy, slice_by_kernel
 from .transpose_kernel import is_for_kernel, transpose_by_kernel
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
@@ -182,7 +182,7 @@ def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Valu
 
 
 def _fusion_of_slice(op: graph.SliceOp) -> Fusion:
-    return Fusion.NONE if is_for_row_copy(op) else Fusion.PRODUCER
+    return Fusion.NONE if is_sliced_by_kernel(op) else Fusion.PRODUCER
 
 
 @lowers(graph.SliceOp, fuses=_fusion_of_slice)

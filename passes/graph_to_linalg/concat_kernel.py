@@ -1,5 +1,5 @@
 """Calls of the kernel that concatenates and slices rows, on CPUs that kernels are written for
-(`kernels.row_copy`).
+(`kernels.row_concat`).
 
 IREE compiles a dispatch for each operand of a concatenation, and copies row by row.
 """
@@ -11,7 +11,7 @@ from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
-from ..kernels.row_copy import BYTES, WORKGROUPS_PER_THREAD, RowCopyEmitter, RowPart
+from ..kernels.row_concat import BYTES, WORKGROUPS_PER_THREAD, RowConcatEmitter, RowPart
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, Size, plain_type
 
@@ -41,22 +41,22 @@ def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) 
     ]
     if not 1 < len(parts) <= MAX_PARTS:
         return None
-    ctx.statistics("row-copy").record_fired(node_name(op.operation))
+    ctx.statistics("concat-kernel").record_fired(node_name(op.operation))
     return _run(ctx, parts, graph.element_count(type_.shape[:axis]), type_)
 
 
 def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
     """Slice the operand of `op`; None if the kernel does not."""
-    if not _has_kernels(ctx) or not is_for_row_copy(op):
+    if not _has_kernels(ctx) or not is_sliced_by_kernel(op):
         return None
-    ctx.statistics("row-copy").record_fired(node_name(op.operation))
+    ctx.statistics("concat-kernel").record_fired(node_name(op.operation))
     axis, type_ = _sliced_axis(op), graph.type_of(op.result)
     assert axis is not None
     rows = graph.element_count(type_.shape[:axis])
     return _run(ctx, [_slice_part(ctx, op, axis)], rows, type_)
 
 
-def is_for_row_copy(op: graph.SliceOp) -> bool:
+def is_sliced_by_kernel(op: graph.SliceOp) -> bool:
     """Return whether the kernel slices the operand of `op`: rows, for kernels that read the
     result, or for the caller. IREE's code reads the operand in place, as concatenations do."""
     axis = _sliced_axis(op)
@@ -122,7 +122,7 @@ def _run(
     for part in parts:
         total = total + part.length
     sizes = [rows, total, *(part.stride for part in parts)]
-    names = [Dim.symbol(f"row_copy_{number}") for number in range(len(sizes))]
+    names = [Dim.symbol(f"concat_{number}") for number in range(len(sizes))]
     shapes = [[names[0], name] for name in (*names[2:], names[1])]
     memory = [flat_of(type_.with_shape(shape), names) for shape in shapes]
     count, itemsize = len(parts), type_.dtype.itemsize
@@ -131,7 +131,7 @@ def _run(
         given, more = arguments[: len(names)], arguments[len(names) :]
         offsets, lengths, buffers = more[:count], more[count : 2 * count], more[2 * count :]
         found = [RowPart(*each) for each in zip(buffers, given[2:], offsets, lengths, strict=False)]
-        emitter = RowCopyEmitter(itemsize, found, buffers[-1])
+        emitter = RowConcatEmitter(ctx.cpu.vector_bits, found, buffers[-1])
         emitter.workgroup(workgroup_id, workgroups, given[0])
 
     moved = arith.muli(ctx.index(graph.element_count(type_.shape)), ctx.index(itemsize))
@@ -140,7 +140,7 @@ def _run(
     places = [part.offset for part in parts] + [part.length for part in parts]
     scalars = [workgroups, *map(ctx.index, sizes), *map(ctx.index, places)]
     name = define(
-        ctx, "row_copy", (count, str(type_.dtype), *memory), memory, kernel, 0, len(scalars)
+        ctx, "concat", (count, str(type_.dtype), *memory), memory, kernel, 0, len(scalars)
     )
     operands = [part.value for part in parts]
     results = [plain_type(type_)]
