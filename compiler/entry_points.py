@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ModuleFileError, UsageError
 from ..runtime import CompiledModel, ProgressEvent, Target, load_entry_points
+from ..runtime.device.device import open_device
 from ..runtime.metadata import DESTINATION_SUFFIX
 from ..viewing import CompilationReport
 from .compile import load_made
@@ -65,6 +66,8 @@ def compile_entry_points(
             logger.info("the cache has '%s', which does not load: %s", found.path, error)
     from .joint_program import to_joint_module
 
+    if first.target.name != "cpu":
+        open_device(first.target.driver)  # fail before any work is done
     cache.before_compiling()
     contents, reports = to_joint_module(
         {name: (models[name].model, given[name]) for name in models}

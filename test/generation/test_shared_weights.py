@@ -21,11 +21,17 @@ def said():
     return []
 
 
+@pytest.fixture(scope="module")
+def own_folder(tmp_path_factory):
+    """A model, and a cache for its steps."""
+    return write_model_folder(tmp_path_factory.mktemp("model"))
+
+
 @pytest.fixture
-def model(tmp_path, said):
-    """A model with steps of its own."""
-    folder = write_model_folder(tmp_path)
-    with load(folder, prefill_chunk=CHUNK, announce=said.append) as loaded:
+def model(own_folder, said):
+    """The model, with no steps yet."""
+    cache = own_folder / "cache"
+    with load(own_folder, prefill_chunk=CHUNK, announce=said.append, cache=cache) as loaded:
         yield loaded
 
 
@@ -98,7 +104,7 @@ def test_prompts_take_steps_of_their_length(model, monkeypatch):
 def test_a_cache_grows_tensor_by_tensor(model, monkeypatch):
     """Where memory ends, it is what it was."""
     monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 2)
-    cache = model.entry_points.new_cache(3)
+    cache = model.entry_points.new_cache(1)
     cache.reserve(2)
     names = [name for name, _ in cache._names]
     for number, name in enumerate(names):
