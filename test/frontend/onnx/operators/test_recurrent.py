@@ -200,7 +200,7 @@ def all_layers(sizes):
 def test_recurrences_in_panels(packed):
     """The panels fill the registers or not. Threads share them; there may be more panels than
     cores."""
-    cases = all_layers([(5, 2, 33), (4, 9, 96), (9, 1, 260), (0, 3, 70)])
+    cases = all_layers([(5, 5, 33), (4, 9, 96), (9, 1, 260), (0, 3, 70)])
     with graphc.compile(cases.model(), threads=3) as compiled:
         assert compiled.report.rewrites["pack-recurrence"].count == 2 + 2 * 2 + 4 + 8
         results = compiled.run(None, cases.feeds)
