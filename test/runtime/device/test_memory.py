@@ -48,7 +48,7 @@ def _placed(array, start):
 
 
 def test_compiled_code_takes_arrays_as_numpy_aligns_them():
-    """Of any kernel, and what the backend makes of other ops, whose vectors are of 64 bytes."""
+    """Kernels do, and what the backend makes of other ops, whose vectors are of 64 bytes."""
     rng = np.random.default_rng(0)
     nodes = [
         helper.make_node("Relu", ["x"], ["a"]),
