@@ -22,6 +22,10 @@ _LEAST_OPS = 4000
 """Ops for which a process of its own pays: a second of the backend's time, of which the start of a
 process takes a sixth."""
 
+_LINKS = 1 << 10
+"""Lines for the process of the program: it links once for itself, and before that once for each
+time that it computes constants."""
+
 
 def count_groups(ops: int, flags: Sequence[str] = ()) -> int:
     """The number of groups for kernels of so many `ops`, compiled with extra `flags`; 0 if these do
@@ -132,7 +136,7 @@ class KernelGroups:
         self._file(number, "o").write_bytes(contents)
         self.objects.append((contents, exported))
         if len(self.objects) == len(self) and self._gate is not None:
-            os.write(self._gate[1], b"\n")
+            os.write(self._gate[1], _LINKS * b"\n")
 
     def _file(self, number: int, suffix: str) -> Path:
         return self._folder / f"group_{number}.{suffix}"

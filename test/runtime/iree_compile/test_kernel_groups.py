@@ -2,6 +2,7 @@
 
 import logging
 import os
+import subprocess
 import tempfile
 
 import numpy as np
@@ -57,6 +58,17 @@ def test_a_group_that_fails_is_compiled_with_the_program(monkeypatch, caplog):
     with caplog.at_level(logging.WARNING, logger="graphc"):
         check(graphc.compile(model("Tanh", shape=NAMED), cache=False, threads=2))
     assert "without shared kernels, as the backend compiler failed (exit code 1)" in caplog.text
+
+
+def test_a_program_that_computes_constants_links_several_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernel_groups, "export_functions", lambda contents, _: (contents, []))
+    with kernel_groups.KernelGroups([[]], tmp_path) as groups:
+        (tmp_path / "group_0").mkdir()
+        (tmp_path / "group_0" / "kernels.o").touch()
+        groups.succeeded(0)
+        for _ in range(3):
+            waiting = ["sh", "-c", "read -r _"]
+            subprocess.run(waiting, stdin=groups.stdin, check=True, timeout=20)
 
 
 def test_a_timeout_ends_groups_and_the_program_that_waits_for_them(tmp_path, monkeypatch):
