@@ -17,6 +17,8 @@ MAX_BYTES = 1 << 18
 """Bytes of a result: with larger ones, the time of a dispatch no longer counts."""
 MAX_OPS = 128
 """Ops in the body of a fused op."""
+MAX_TENSORS = 28
+"""Tensors that a fused op reads or writes; the backend's runtime passes 32 to a dispatch."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,15 @@ class _Tree:
     @property
     def domain(self) -> tuple[int, ...]:
         return tuple(ir.RankedTensorType(self.last.operation.results[0].type).shape)
+
+    @property
+    def read(self) -> set[ir.Value]:
+        """The tensors that the ops read, by their operands or in their bodies."""
+        inner = {each for op in self.ops for each in op.operation.regions[0].blocks[0]}
+        readers = [op.operation for op in (*self.ops, *inner)]
+        own = {result for op in self.ops for result in op.operation.results}
+        values = {value for reader in readers for value in reader.operands}
+        return {value for value in values - own if isinstance(value.type, ir.RankedTensorType)}
 
     @property
     def size(self) -> int:
@@ -52,8 +63,10 @@ class _Group:
         """Return whether a tree that ends at `position` can join."""
         trees = [*self.trees, tree]
         results = sum(len(each.last.operation.results) for each in trees)
+        tensors = results + len(set[ir.Value]().union(*(each.read for each in trees)))
         size = sum(each.size for each in trees)
-        return size <= MAX_OPS and results <= MAX_RESULTS and position < self.limit
+        fits = size <= MAX_OPS and results <= MAX_RESULTS and tensors <= MAX_TENSORS
+        return fits and position < self.limit
 
 
 @register
