@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ...dialects import graph
 from ...mlir import ir
+from ..graph_to_linalg.concat_kernel import is_joined_by_kernel
 from ..graph_to_linalg.lowering import Fusion, fusion_of
 from .liveness import LiveBuffer, Liveness, LivenessStep
 
@@ -136,9 +137,9 @@ def _is_elementwise(op: graph.GraphOp | None) -> bool:
 
 
 def _dispatches(step: LivenessStep, op: graph.GraphOp | None) -> list[LivenessStep]:
-    """The dispatches of `step`, a step of `op`, in order: the copies of a concat, each to its part
-    of the result, or the fill of a border and the copy into its interior."""
-    if isinstance(op, graph.ConcatOp) and step.reads:
+    """The dispatches of `step`, a step of `op`, in order: the copies of a concat without a kernel,
+    each to its part of the result, or the fill of a border and the copy into its interior."""
+    if isinstance(op, graph.ConcatOp) and step.reads and not is_joined_by_kernel(op):
         first, *others = step.reads
         copies = [replace(step, reads=(other, *step.writes)) for other in others]
         return [replace(step, reads=(first,)), *copies]

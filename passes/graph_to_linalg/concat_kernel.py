@@ -32,17 +32,21 @@ class CopiedPart:
 def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value | None:
     """Concatenate the lowered operands `xs` of `op`; None if the kernel does not."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
-    if not _has_kernels(ctx) or not _is_of_rows(type_, axis):
+    if not _has_kernels(ctx) or not is_joined_by_kernel(op):
         return None
     parts = [
         _part(ctx, x, value, axis)
         for x, value in zip(xs, op.xs, strict=True)
         if 0 not in graph.type_of(value).shape
     ]
-    if not 1 < len(parts) <= MAX_PARTS:
-        return None
     ctx.statistics("concat-kernel").record_fired(node_name(op.operation))
     return _run(ctx, parts, graph.element_count(type_.shape[:axis]), type_)
+
+
+def is_joined_by_kernel(op: graph.ConcatOp) -> bool:
+    """Return whether the kernel concatenates the operands of `op`."""
+    parts = [x for x in op.xs if 0 not in graph.type_of(x).shape]
+    return 1 < len(parts) <= MAX_PARTS and _is_of_rows(graph.type_of(op.result), op.attrs["axis"])
 
 
 def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
