@@ -14,7 +14,7 @@ from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
-from ..infra.query import producer
+from ..infra.query import constant_array, producer
 from ..kernels.computed_matmul import ComputedMatmulEmitter
 from ..kernels.computed_matmul_shape import ComputedMatmulShape, Size, is_packed
 from ..kernels.pack_matrix import PackMatrixEmitter
@@ -84,6 +84,8 @@ def _reason_against(op: graph.MatmulOp) -> str | None:
         return "only f32 is multiplied by it"
     if 0 in (*left.shape, *right.shape):
         return "there is nothing to multiply"
+    if constant_array(op.b) is not None:
+        return "its weights are known, and too small to be packed"
     rows, k, columns = left.shape[-2], left.shape[-1], result.shape[-1]
     if columns == 1:
         return None
