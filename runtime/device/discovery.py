@@ -128,8 +128,8 @@ def _rank(target: Target) -> int:
 
 def _is_in_software(target: Target) -> bool:
     """Return whether code for `target` would run on a software device, on the CPU."""
-    if target.family_of is None:
-        return False
+    if target.family_of is None or target.family_property:
+        return False  # what tells its compute capability is hardware
     try:
         devices = find_devices(target.driver)
     except DeviceError:

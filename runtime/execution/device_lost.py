@@ -22,7 +22,7 @@ _LOGGER = logging.getLogger("graphc")
 
 
 AnySession = Session | CudaGraphSession
-"""What runs a module on a device that can be lost."""
+"""A session on a device that can be lost."""
 
 
 def open_session(file: ModuleFile, driver: str) -> AnySession:
