@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 
 import graphc
 from graphc import EntryModel, compile_entry_points
+from graphc.compiler.extensions import extensions
 from graphc.errors import GraphcError, UnsupportedModelError, UsageError
 from graphc.runtime.cache.compile_cache import CompileCache
 
@@ -39,6 +40,15 @@ def constant_bytes(path):
 def check(model, rows):
     x = np.random.default_rng(rows).normal(size=(rows, K)).astype(np.float32)
     np.testing.assert_allclose(model(x), np.maximum(x @ WEIGHTS, 0), rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def without_extensions_of_others():
+    """Hide what other tests have registered, which keeps models out of the cache."""
+    before = extensions()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("graphc.compiler.model_cache.extensions", lambda: extensions() - before)
+        yield
 
 
 @pytest.fixture(scope="module")
