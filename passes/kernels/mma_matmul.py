@@ -221,7 +221,15 @@ class MmaMatmulEmitter(ThreadEmitter):
 
     def _accumulate(self, copy: Callable[[Number, Number], None]) -> Registers:
         """The accumulators after all steps along K, fragment by fragment."""
-        steps, ahead = self.shape.steps, self.tile.stages - 1
+        zeros = [self._zero()] * math.prod(self._fragments)
+        return self._pipeline(copy, zeros, self.tile.stages - 1)
+
+    def _pipeline(
+        self, copy: Callable[[Number, Number], None], accumulators: Registers, ahead: int
+    ) -> Registers:
+        """The `accumulators` after all steps along K, each multiplied while the copies of the
+        `ahead` next ones are on their way."""
+        steps = self.shape.steps
         group = self.commit_copies()
         for step in range(ahead):
             if step < steps:
@@ -231,6 +239,7 @@ class MmaMatmulEmitter(ThreadEmitter):
         def body(step: ir.Value, registers: Registers) -> Registers:
             group, *accumulators = registers
             self.wait_for_copies(group, ahead - 1)
+            self._publish_copies(step)
             self.barrier()  # the operands are there, and those of the last step are done with
             following = self.add(step, ahead)
             _, slot = self.divide(following, self.tile.stages)
@@ -239,9 +248,13 @@ class MmaMatmulEmitter(ThreadEmitter):
             _, slot = self.divide(step, self.tile.stages)
             return [group, *self._multiply(slot, accumulators)]
 
-        zeros = [self._zero()] * math.prod(self._fragments)
-        _, *accumulators = self.loop(steps, body, [group, *zeros])
+        _, *accumulators = self.loop(steps, body, [group, *accumulators])
         return accumulators
+
+    def _publish_copies(self, step: ir.Value) -> None:
+        """Let the unit see what this thread has copied for `step`, beyond the barrier that
+        follows: nothing for ``mma.sync``."""
+        del step
 
     @property
     def _fragments(self) -> tuple[int, int]:

@@ -150,36 +150,13 @@ class WgmmaMatmulEmitter(MmaMatmulEmitter):
         if all(self.tile.bulk):
             accumulators = self._accumulate_bulk(copy, zeros)
         else:
-            accumulators = self._accumulate_copied(copy, zeros)
+            accumulators = self._pipeline(copy, zeros, self._ahead)
         return self._fragments_of(wait_for_products(accumulators))
 
-    def _accumulate_copied(
-        self, copy: Callable[[Number, Number], None], zeros: Registers
-    ) -> Registers:
-        """The accumulators, if all threads copy operands."""
-        steps, stages, ahead = self.shape.steps, self.tile.stages, self._ahead
-        group = self.commit_copies()
-        for step in range(ahead):
-            if step < steps:
-                copy(step, step)
-            group = self.commit_copies()
-
-        def body(step: ir.Value, registers: Registers) -> Registers:
-            group, *accumulators = registers
-            self.wait_for_copies(group, ahead - 1)
-            fence_proxy()
-            if self.bulk is not None:
-                self.bulk.wait(step)
-            self.barrier()  # the operands are there, and those of the last step but one done with
-            following = self.add(step, ahead)
-            _, slot = self.divide(following, stages)
-            self.when(self.below(following, steps), lambda: copy(following, slot))
-            group = self.commit_copies()
-            _, slot = self.divide(step, stages)
-            return [group, *self._multiply(slot, accumulators)]
-
-        _, *accumulators = self.loop(steps, body, [group, *zeros])
-        return accumulators
+    def _publish_copies(self, step: ir.Value) -> None:
+        fence_proxy()
+        if self.bulk is not None:
+            self.bulk.wait(step)
 
     def _accumulate_bulk(
         self, copy: Callable[[Number, Number], None], zeros: Registers
