@@ -125,8 +125,6 @@ class EntryPoints:
         length: int,
     ) -> StepResult:
         """The step, sequence by sequence: their caches differ in length."""
-        longest = max(map(len, tokens))
-        length = 1 if longest == 1 else min(each for each in self.chunks if each >= longest)
         model = self._steps[StepSize(1, length)]
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
         found: list[list[np.ndarray]] = []
