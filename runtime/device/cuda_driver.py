@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .producer_stream import load_library
 
 _UNIFIED = 4
@@ -95,7 +97,6 @@ class CudaDriver:
 
     def __init__(self, library: Any, index: int):
         self._library = library
-        self._index = index
         self._context = ctypes.c_void_p()
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), ctypes.c_int(index))
 
@@ -154,8 +155,6 @@ class CudaDriver:
     def upload(self, target: Pointer, source: memoryview) -> None:
         """Copy `source` to device memory, and wait for it."""
         # A read-only view has no address for ctypes, but one for numpy.
-        import numpy as np
-
         address = np.frombuffer(source, np.uint8).__array_interface__["data"][0]
         size = ctypes.c_size_t(source.nbytes)
         self._call("cuMemcpyHtoD_v2", ctypes.c_uint64(target), ctypes.c_void_p(address), size)
