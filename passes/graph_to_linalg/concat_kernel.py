@@ -32,21 +32,37 @@ class CopiedPart:
 def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value | None:
     """Concatenate the lowered operands `xs` of `op`; None if the kernel does not."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
-    if not _has_kernels(ctx) or not is_joined_by_kernel(op):
+    if not _has_kernels(ctx):
+        return None
+    statistics, node = ctx.statistics("concat-kernel"), node_name(op.operation)
+    if not is_joined_by_kernel(op):
+        if (reason := _reason_against(op)) is not None:
+            statistics.record_declined(node, reason)
         return None
     parts = [
         _part(ctx, x, value, axis)
         for x, value in zip(xs, op.xs, strict=True)
         if 0 not in graph.type_of(value).shape
     ]
-    ctx.statistics("concat-kernel").record_fired(node_name(op.operation))
+    statistics.record_fired(node)
     return _run(ctx, parts, graph.element_count(type_.shape[:axis]), type_)
 
 
 def is_joined_by_kernel(op: graph.ConcatOp) -> bool:
     """Return whether the kernel concatenates the operands of `op`."""
-    parts = [x for x in op.xs if 0 not in graph.type_of(x).shape]
-    return 1 < len(parts) <= MAX_PARTS and _is_of_rows(graph.type_of(op.result), op.attrs["axis"])
+    is_of_rows = _is_of_rows(graph.type_of(op.result), op.attrs["axis"])
+    return is_of_rows and _reason_against(op) is None and len(_not_empty(op)) > 1
+
+
+def _reason_against(op: graph.ConcatOp) -> str | None:
+    """The reason why rows are not concatenated by the kernel."""
+    if not _is_of_bytes(graph.type_of(op.result)):
+        return "its elements are no whole bytes, or more than 8"
+    return "it has too many operands" if len(_not_empty(op)) > MAX_PARTS else None
+
+
+def _not_empty(op: graph.ConcatOp) -> list[ir.Value]:
+    return [x for x in op.xs if 0 not in graph.type_of(x).shape]
 
 
 def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
@@ -82,9 +98,12 @@ def _has_kernels(ctx: Lowering) -> bool:
 def _is_of_rows(type_: graph.TensorType, axis: int) -> bool:
     """Return whether the kernel copies along `axis` of a tensor: elements of whole bytes, in
     several rows. A single one is contiguous, and IREE has it written in place."""
-    is_of_bytes = not graph.bit_width(type_.dtype) % 8 and type_.dtype.itemsize <= 8
     rows = graph.element_count(type_.shape[:axis])
-    return is_of_bytes and rows != 1 and 0 not in type_.shape
+    return _is_of_bytes(type_) and rows != 1 and 0 not in type_.shape
+
+
+def _is_of_bytes(type_: graph.TensorType) -> bool:
+    return not graph.bit_width(type_.dtype) % 8 and type_.dtype.itemsize <= 8
 
 
 def _part(ctx: Lowering, x: ir.Value, value: ir.Value, axis: int) -> CopiedPart:

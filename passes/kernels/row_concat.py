@@ -49,12 +49,12 @@ class RowConcatEmitter(VectorEmitter):
         first = arith.divui(arith.muli(workgroup_id, units), count)
         behind = arith.divui(arith.muli(self.add(workgroup_id, 1), units), count)
 
-        def unit(number: ir.Value) -> None:
-            row, segment = arith.divui(number, segments), arith.remui(number, segments)
+        def unit(at: ir.Value) -> None:
+            row, segment = arith.divui(at, segments), arith.remui(at, segments)
             column = self.times(segment, SEGMENT)
             end = arith.minui(self.add(column, SEGMENT), total)
-            for number_ in range(len(self._parts)):
-                self._copy(number_, row, column, end)
+            for number in range(len(self._parts)):
+                self._copy(number, row, column, end)
 
         self.repeat(first, behind, unit)
 
