@@ -1,6 +1,6 @@
 """Fused groups: one kernel, or the contraction and one generic for the ops that follow it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
@@ -40,7 +40,8 @@ def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
     """Lower the contraction `root` and `steps` on its result, as one kernel if possible."""
     kernel = kernel_of(type(root))
-    epilogue = epilogue_of(root, steps, ctx.cpu) if kernel is not None else None
+    read = ctx.varying.get(root.operation.results[0], ())
+    epilogue = epilogue_of(root, steps, ctx.cpu, read) if kernel is not None else None
     if kernel is not None and epilogue is None and _rounds(steps):
         *before, cast = steps
         ctx.values[cast.operation.operands[0]] = lower_group(ctx, root, before)
@@ -65,11 +66,14 @@ def _elementwise(ctx: Lowering, steps: Sequence[graph.GraphOp]) -> ir.Value:
 
 
 def epilogue_of(
-    root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
+    root: graph.GraphOp,
+    steps: Sequence[graph.GraphOp],
+    cpu: CpuModel,
+    read: Container[ir.Value] = (),
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
     vectors, or if the kernel cannot store results of its type. A final cast to 16 bits is done by
-    the store."""
+    the store. The kernel reads the constants in `read` from memory."""
     total = root.operation.results[0]
     result = graph.type_of((steps[-1] if steps else root).operation.results[0])
     if result.dtype != graph.type_of(total).dtype and not _narrows(root, cpu):
@@ -80,7 +84,7 @@ def epilogue_of(
         return None
     last = (steps[-1] if steps else root).operation.results[0]
     others, body = values_from_outside(steps), _body(steps, last)
-    return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype)
+    return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype, read)
 
 
 def _rounds(steps: Sequence[graph.GraphOp]) -> bool:

@@ -14,7 +14,7 @@ Lowered tensors have plain types: no encodings, signless integers. Sizes are req
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Flag, auto
 from typing import Any
@@ -143,6 +143,8 @@ class Lowering:
         self.in_kernel = False
         """True for code that becomes one kernel, where no other is called."""
         self.values: dict[ir.Value, ir.Value] = {}
+        self.varying: Mapping[ir.Value, frozenset[ir.Value]] = {}
+        """Constants that kernels read, by the results of contractions: see `varying_scalars`."""
         self.kernels: dict[object, str] = {}
         """Names of the kernels emitted for this function, by family and key."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()

@@ -1,6 +1,6 @@
 """Epilogues of kernels: elementwise ops on vectors while the accumulators are in registers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,10 +58,11 @@ class VectorEpilogue:
         shape: graph.Shape,
         body: Body,
         stored_dtype: np.dtype,
+        read: Container[ir.Value] = (),
     ) -> "VectorEpilogue | None":
         """The epilogue of `steps`, whose rules work on vectors, with a result of `shape`; None if
-        one of `others` broadcasts in another way."""
-        leaves = {value: _Leaf.of(value, shape) for value in others if value != root}
+        one of `others` broadcasts in another way. Numbers in `read` are not compiled in."""
+        leaves = {value: _Leaf.of(value, shape, value in read) for value in others if value != root}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
         if len(known) != len(leaves):
             return None
@@ -147,11 +148,11 @@ class _Leaf:
     columns: int = 0
 
     @staticmethod
-    def of(value: ir.Value, shape: graph.Shape) -> "_Leaf | None":
+    def of(value: ir.Value, shape: graph.Shape, is_read: bool) -> "_Leaf | None":
         """The access pattern of `value` in a result of `shape`; None if it broadcasts in another
         way."""
         type_ = graph.type_of(value)
-        splat = splat_of(value)
+        splat = None if is_read else splat_of(value)
         if splat is not None:
             unsigned = graph.is_unsigned(type_.dtype)
             bits = splat.view(f"i{type_.dtype.itemsize}") if unsigned else splat

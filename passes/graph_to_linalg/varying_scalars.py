@@ -1,0 +1,70 @@
+"""Scalars that kernels read from memory, because kernels are equal but for them.
+
+Layers of a quantised model have equal shapes, and scales and zero points of their own. Compiled
+into the epilogues, these would make a kernel of each layer.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ...dialects import graph
+from ...mlir import ir
+from ..infra.query import splat_of
+from ..kernels.epilogue import steps_key
+from .elementwise import values_from_outside
+
+Scalars = Mapping[ir.Value, frozenset[ir.Value]]
+"""Constants by the result of the contraction whose epilogue they are in."""
+
+
+def varying_scalars(function: ir.Operation) -> Scalars:
+    """The constants of one element in the epilogues of `function` that differ between otherwise
+    equal contractions with epilogues."""
+    groups = defaultdict[object, list[tuple[ir.Value, list[ir.Value]]]](list)
+
+    def note(op: ir.Operation) -> ir.WalkResult:
+        fused = op.opview
+        assert isinstance(fused, graph.FusedOp)
+        if fused.attrs["kind"] == "epilogue":
+            root, *steps = fused.ops
+            result = root.operation.results[0]
+            leaves = [value for value in values_from_outside(steps) if value != result]
+            key = tuple(_form(root, steps, leaves))
+            groups[key].append((result, list(filter(_is_scalar, leaves))))
+        return ir.WalkResult.ADVANCE
+
+    function.walk(note, op_class=graph.FusedOp)
+    return dict(found for group in groups.values() for found in _varying(group))
+
+
+def _form(
+    root: graph.GraphOp, steps: list[graph.GraphOp], leaves: list[ir.Value]
+) -> Iterator[object]:
+    """All of a contraction and its epilogue but the scalars in it."""
+    yield root.operation.name, repr(root.attrs)
+    yield from map(str, (value.type for value in root.operation.operands))
+    result = root.operation.results[0]
+    for leaf in leaves:
+        splat = None if _is_scalar(leaf) else splat_of(leaf)
+        yield str(leaf.type), repr(splat)
+    yield from steps_key(steps, [result, *leaves])
+
+
+def _is_scalar(value: ir.Value) -> bool:
+    return graph.element_count(graph.type_of(value).shape) == 1 and splat_of(value) is not None
+
+
+def _varying(
+    group: list[tuple[ir.Value, list[ir.Value]]],
+) -> Iterator[tuple[ir.Value, frozenset[ir.Value]]]:
+    """The scalars of each contraction of `group` at the places where they differ."""
+    places = zip(*(scalars for _, scalars in group), strict=True)
+    differs = [len(set(map(_text, values))) > 1 for values in places]
+    for result, scalars in group:
+        chosen = (value for value, varies in zip(scalars, differs, strict=True) if varies)
+        if found := frozenset(chosen):
+            yield result, found
+
+
+def _text(value: ir.Value) -> str:
+    return repr(splat_of(value))  # in which 0.0 is not -0.0
