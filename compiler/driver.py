@@ -1,11 +1,11 @@
 """The driver of a compilation: the only module that depends on frontend, passes and runtime."""
 
-import functools
 import importlib.metadata
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ from ..mlir import ir
 from ..passes.analysis.arena import transient_bytes
 from ..passes.analysis.live_sets import largest_live_sets
 from ..passes.contracts import check_linalg
+from ..passes.infra.optimistic import run_optimistically
 from ..passes.infra.pipeline import Observer, Pipeline, run_pipeline
 from ..passes.infra.report import Report
 from ..passes.infra.stages import StageRecorder
@@ -199,13 +200,15 @@ class Compilation:
             raise OutputError(f"cannot write to '{folder}': {error.strerror}") from error
 
     def _run(self, stage: str, pipeline: str, observers: Sequence[Observer] = ()) -> None:
+        run = partial(run_pipeline, check_rewrites=True)
+        if not self.options.check_rewrites:
+            run = run_optimistically
         with self._reporting(stage):
-            run_pipeline(
+            run(
                 self.module,
                 pipeline,
                 report=self.report,
                 observers=observers,
-                check_rewrites=self.options.check_rewrites,
                 find_changes=stage == "graph",
             )
         self.save_text(stage)
@@ -326,7 +329,7 @@ def plan_parts(model: Any, options: Options, report: Report) -> PartitionPlan:
     plan = make_plan(
         model,
         dims=options.dims,
-        why_not=functools.partial(why_not, engine=options.engine),
+        why_not=partial(why_not, engine=options.engine),
         outputs=options.outputs,
         overridden=options.overridden,
         independent_dims=options.independent_dims,
@@ -436,7 +439,7 @@ def package_versions() -> dict[str, str]:
 
 
 # Cached, as each is parsed from a text file, which takes milliseconds.
-_version = functools.cache(importlib.metadata.version)
+_version = cache(importlib.metadata.version)
 
 
 def _metadata(

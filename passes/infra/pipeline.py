@@ -95,6 +95,7 @@ def run_pipeline(
     check_rewrites: bool = False,
     fuel: Fuel | None = None,
     find_changes: bool = True,
+    keep_copies: bool = True,
 ) -> ir.Module:
     """Run `pipeline` on `module`, in place, and return it.
 
@@ -103,15 +104,18 @@ def run_pipeline(
     RewriteCheckError where one changes the result. `fuel` bounds how many rewrites fire. Without
     `find_changes`, which takes longer than to verify a large program, the report does not say which
     passes changed it; observers and checks need to know.
-    PassError says which pass failed and carries a `reproducer`; errors of graphc that a pass
-    raises on purpose keep their own type.
+    PassError says which pass failed and carries a `reproducer`, unless without `keep_copies` there
+    is no copy of the program from before that pass; errors of graphc that a pass raises on purpose
+    keep their own type.
     """
     if isinstance(pipeline, str):
         pipeline = Pipeline.parse(pipeline)
     looks = find_changes or bool(observers) or check_rewrites
+    copies = keep_copies or check_rewrites
     run = _Run(
-        module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel, looks
-    )
+        module, pipeline, report or Report(), verify_each, observers, check_rewrites, fuel, looks,
+        copies,
+    )  # fmt: skip
     with module.context, ir.Location.unknown():
         graph.Graph.load()
         for index in range(len(pipeline.steps)):
@@ -130,6 +134,7 @@ class _Run:
         check_rewrites: bool,
         fuel: Fuel | None,
         finds_changes: bool,
+        keeps_copies: bool,
     ):
         self.fuel = fuel
         self.module = module
@@ -139,12 +144,15 @@ class _Run:
         self.observers = observers
         self.checker = PassChecker(report) if check_rewrites else None
         self.finds_changes = finds_changes
+        self.keeps_copies = keeps_copies
         self.fingerprint: int | None = None
         self.backup: Any = None
 
     def step(self, index: int) -> None:
         step = self.pipeline.steps[index]
-        if self.backup is None:  # the program, or a copy of it, from before this pass
+        if (
+            self.keeps_copies and self.backup is None
+        ):  # the program, or a copy of it, from before this pass
             self.backup = self.module.operation.clone(ip=False)
         if self.finds_changes and self.fingerprint is None:
             self.fingerprint = fingerprint(self.module)
@@ -197,7 +205,9 @@ class _Run:
             message = f"pass '{name}' made an invalid program: {error_text(error)}"
             raise PassError(message, name) from error
 
-    def _reproducer(self, index: int) -> Reproducer:
+    def _reproducer(self, index: int) -> Reproducer | None:
+        if self.backup is None:
+            return None
         rest = Pipeline(self.pipeline.steps[index:])
         return Reproducer(self.backup, str(rest))
 

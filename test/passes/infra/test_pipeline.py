@@ -14,6 +14,7 @@ from graphc.errors import PassError, PipelineError, UsageError
 from graphc.mlir import ir
 from graphc.passes.infra import syntax
 from graphc.passes.infra.base import FUNCTION, Pass
+from graphc.passes.infra.optimistic import run_optimistically
 from graphc.passes.infra.pipeline import Pipeline, run_pipeline
 from graphc.passes.infra.printing import IrPrinter
 from graphc.passes.infra.registry import MlirPass
@@ -221,6 +222,37 @@ def test_programs_are_verified_after_each_pass(context, capfd):
     assert e.value.pass_name == "test-break-types"
     run_pipeline(build_module(relu_twice, "4xf32"), broken, verify_each=False)
     assert capfd.readouterr().err == ""
+
+
+@dataclass(frozen=True)
+class RepairTypes(Pass):
+    name = "test-repair-types"
+    anchor = FUNCTION
+
+    def run(self, op, state):
+        result = op.regions[0].blocks[0].operations[0].operation.results[0]
+        result.set_type(graph.to_mlir(graph.type_of(result).with_dtype("float32")))
+
+
+def test_optimists_verify_the_result_and_name_the_pass(context, capfd):
+    steps = [MlirPass("cse"), BreakTypes()]
+    with pytest.raises(PassError, match=r"made an invalid program: at 'the relu'.*4xf64") as e:
+        run_optimistically(build_module(relu_twice, "4xf32"), Pipeline.of(*steps))
+    assert e.value.pass_name == "test-break-types"
+    assert op_names(e.value.reproducer.module) == ["relu", "add"]
+    assert capfd.readouterr().err == ""
+    report = Report()
+    steps.append(RepairTypes())
+    run_optimistically(build_module(relu_twice, "4xf32"), Pipeline.of(*steps), report=report)
+    assert [changed for _, _, changed in report.passes] == [True, True, True]
+
+
+def test_optimists_run_again_for_the_reproducer_alone(context):
+    with pytest.raises(PassError, match="'test-fail' failed: ZeroDivisionError") as e:
+        run_optimistically(build_module(relu_twice, "4xf32"), Pipeline.of(MlirPass("cse"), Fail()))
+    assert pipeline_of(str(e.value.reproducer)) == "builtin.module(func.func(test-fail))"
+    with pytest.raises(UsageError, match="not like this"):
+        run_optimistically(build_module(relu_twice, "4xf32"), Pipeline.of(Refuse()))
 
 
 def test_nobody_needs_to_look_for_changes(context):
