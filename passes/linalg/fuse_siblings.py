@@ -1,4 +1,4 @@
-"""Sibling fusion: independent elementwise computations over the same small domain become one op."""
+"""Sibling fusion: independent elementwise computations over the same domain become one op."""
 
 import math
 from collections.abc import Sequence
@@ -15,6 +15,8 @@ MAX_RESULTS = 16
 1.1 s by 8, 1.0 s by 16 and 0.9 s by 32 (Zen 4)."""
 MAX_BYTES = 1 << 18
 """Bytes of a result: with larger ones, the time of a dispatch no longer counts."""
+MAX_STREAMS = 8
+"""Results of a fused op if they may be large, because sizes are known when the model runs."""
 MAX_OPS = 128
 """Ops in the body of a fused op."""
 MAX_TENSORS = 28
@@ -33,8 +35,19 @@ class _Tree:
         return self.ops[-1]
 
     @property
-    def domain(self) -> tuple[int, ...]:
-        return tuple(ir.RankedTensorType(self.last.operation.results[0].type).shape)
+    def domain(self) -> tuple[int | ir.Value, ...]:
+        """The sizes of the results; a size that is not known is the value that it has."""
+        result, (empty, *_) = self.last.operation.results[0], self.last.outputs
+        shape = ir.RankedTensorType(result.type).shape
+        dynamic = ir.ShapedType.get_dynamic_size()
+        if dynamic not in shape:
+            return tuple(shape)
+        given = iter(empty.owner.operands)
+        return tuple(next(given) if size == dynamic else size for size in shape)
+
+    @property
+    def has_known_sizes(self) -> bool:
+        return all(isinstance(size, int) for size in self.domain)
 
     @property
     def read(self) -> set[ir.Value]:
@@ -65,7 +78,8 @@ class _Group:
         results = sum(len(each.last.operation.results) for each in trees)
         tensors = results + len(set[ir.Value]().union(*(each.read for each in trees)))
         size = sum(each.size for each in trees)
-        fits = size <= MAX_OPS and results <= MAX_RESULTS and tensors <= MAX_TENSORS
+        most = MAX_RESULTS if tree.has_known_sizes else MAX_STREAMS
+        fits = size <= MAX_OPS and results <= most and tensors <= MAX_TENSORS
         return fits and position < self.limit
 
 
@@ -81,8 +95,8 @@ class FuseSiblings(Pass):
 
     A dispatch costs 40 ms to compile and a microsecond to run, whatever it computes, and a model
     with a thousand outputs has as many. Only ops are fused that the backend fuses with nothing but
-    each other: no other op of linalg reads them or is read by them. Their sizes are known, and
-    small.
+    each other: no other op of linalg reads them or is read by them. Their sizes are small, or not
+    known.
     """
 
     name = "linalg-fuse-siblings"
@@ -99,7 +113,7 @@ class FuseSiblings(Pass):
 def _groups(block: ir.Block) -> list[list[_Tree]]:
     """The trees in `block` that can become one op, each group in the order of the block."""
     positions = {each.operation: number for number, each in enumerate(block)}
-    open_: dict[tuple[int, ...], _Group] = {}
+    open_: dict[tuple[int | ir.Value, ...], _Group] = {}
     found: list[list[_Tree]] = []
     for op, number in positions.items():
         tree = _tree(op, positions)
@@ -161,7 +175,8 @@ def _users(op: ir.Operation) -> list[ir.Operation]:
 
 
 def _is_small_elementwise(op: ir.Operation) -> bool:
-    """Return whether `op` is elementwise, with small results of known sizes."""
+    """Return whether `op` is elementwise, with results of small sizes, or of sizes that are not
+    known."""
     if op.name != "linalg.generic":
         return False
     view = _generic(op)
@@ -172,14 +187,20 @@ def _is_small_elementwise(op: ir.Operation) -> bool:
     is_plain = all(each == identity for each in results)
     read = list(op.regions[0].blocks[0].arguments)[len(view.inputs) :]
     is_written_alone = not any(True for element in read for _ in element.uses)
-    return is_elementwise and is_plain and is_written_alone and all(map(_is_small, op.results))
+    fits = all(map(_is_small, view.outputs))
+    return is_elementwise and is_plain and is_written_alone and fits
 
 
-def _is_small(x: ir.Value) -> bool:
-    type_ = ir.RankedTensorType(x.type)
+def _is_small(output: ir.Value) -> bool:
+    """Return whether a result in place of `output` is small, or its sizes are those of an empty
+    tensor."""
+    type_ = ir.RankedTensorType(output.type)
     element = type_.element_type
-    if not type_.has_static_shape or not isinstance(element, ir.FloatType | ir.IntegerType):
+    if not isinstance(element, ir.FloatType | ir.IntegerType):
         return False
+    if not type_.has_static_shape:
+        owner = output.owner
+        return not isinstance(owner, ir.Block) and owner.operation.name == "tensor.empty"
     return 0 < math.prod(type_.shape) * -(-element.width // 8) <= MAX_BYTES
 
 

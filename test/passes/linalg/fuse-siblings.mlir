@@ -65,3 +65,29 @@ func.func @use_between(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   } -> tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
+
+// Sizes that are not known are equal where one value gives them.
+// CHECK-LABEL: func.func @named
+// CHECK: %{{.*}}:2 = linalg.generic {{.*}} ins(%arg0, %arg0 : tensor<?x8xf32>, tensor<?x8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%arg1 : tensor<?x8xf32>)
+// CHECK-NOT: linalg.generic
+func.func @named(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>, %n: index, %m: index) -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %e = tensor.empty(%n) : tensor<?x8xf32>
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.mulf %in, %in : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  %2 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<?x8xf32>) outs(%e : tensor<?x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.addf %in, %in : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  %f = tensor.empty(%m) : tensor<?x8xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<?x8xf32>) outs(%f : tensor<?x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %s = arith.negf %in : f32
+    linalg.yield %s : f32
+  } -> tensor<?x8xf32>
+  return %1, %2, %3 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
