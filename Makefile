@@ -11,6 +11,8 @@ GPU_MODELS := resnet50 resnet50-b8 resnet50-b32 bert
 DEVICE := cpu
 # The programs of test/ (conformance, fuzz, ...) are packages in it.
 export PYTHONPATH := $(CURDIR)/test$(if $(PYTHONPATH),:$(PYTHONPATH))
+# Hundreds of processes import graphc; each would compile it where writing bytecode is turned off.
+export PYTHONDONTWRITEBYTECODE :=
 COMMA := ,
 
 .DEFAULT_GOAL := help
