@@ -32,12 +32,13 @@ from graphc.mlir import func, ir
 from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.pipelines import lowering_pipeline
 from graphc.runtime import CompiledModel, ModelMetadata, TensorSpec, resolve_target
-from harness.compiled_together import compile_module, load
+from harness.compiled_together import NOT_MEMOIZED, compile_module, load
 from harness.variation import order_of_calls
 
 IR_VERSION = 10
-FLAGS = ("--mlir-disable-threading",)
-"""Backend flags: one thread, because a second one gains nothing while tests run in parallel."""
+FLAGS = ("--mlir-disable-threading", NOT_MEMOIZED)
+"""Backend flags: one thread, because a second one gains nothing while tests run in parallel, and no
+memoized command buffers."""
 TOLERANCE = {"float64": 1e-11, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}
 """Relative and absolute tolerance, by the element type of the result."""
 

@@ -25,6 +25,11 @@ MOST = 8
 """Maximum number of programs in a module. Some passes of the backend take more than proportional
 time: modules of 40 programs gain nothing over those of 4."""
 
+NOT_MEMOIZED = "--iree-hal-memoization=false"
+"""Record command buffers in each call. Otherwise each becomes a function, an initializer and a
+global, which dozens of the backend's passes visit: a third of the time of programs of many small
+dispatches."""
+
 _SHARED = {"target", "threads", "opt_level", "data_tiling", "extra_flags"}
 """Options of `compile_module` that programs of one module have in common. With others set, a
 program is compiled alone."""
@@ -129,8 +134,11 @@ def _compile(tests: Sequence[WaitingTest]) -> None:
     programs = [test.program for test in tests if test.program is not None]
     options = tests[0].options
     target = replace(options["target"], fallback=())  # fallbacks apply to single programs only
+    flags = dict.fromkeys((*options.get("extra_flags", ()), NOT_MEMOIZED))
     try:
-        contents = _compile_module(join(programs), **{**options, "target": target})
+        contents = _compile_module(
+            join(programs), **{**options, "target": target, "extra_flags": tuple(flags)}
+        )
     except BackendError:
         return
     numbers = {program: number for number, program in enumerate(dict.fromkeys(programs))}
