@@ -21,11 +21,12 @@ COMMA := ,
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+# Python compiles what is imported, a small part of what pip would compile on one CPU.
 $(STAMP): pyproject.toml
 	@echo "== setting up $(VENV) (Python and all packages graphc needs)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "graphc needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test,lint]'
 	@touch $@
 
 demo: $(STAMP)  ## Classify handwritten digits, run ResNet-50, and classify in 8 bits
