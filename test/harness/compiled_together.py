@@ -21,9 +21,9 @@ from graphc.runtime.iree_compile.temporary_folder import temporary_folder
 
 from .joint_program import join, joint_name
 
-MOST = 8
+MOST = 20
 """Maximum number of programs in a module. Some passes of the backend take more than proportional
-time: modules of 40 programs gain nothing over those of 4."""
+time."""
 
 NOT_MEMOIZED = "--iree-hal-memoization=false"
 """Record command buffers in each call. Otherwise each becomes a function, an initializer and a
