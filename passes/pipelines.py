@@ -20,6 +20,7 @@ _COMPOSITES = (
     "keep-quantized={keep_quantized} keep-blocks={keep_blocks}}}",
     "graph-simplify",  # the forms below expect normalised spellings
     "graph-recognize",  # composites from what exporters write, before anything moves apart
+    "graph-share-cache-buffer",  # for attention, where the model has a cache that grows
 )
 _MERGED = (
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
@@ -34,9 +35,9 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
     """The pipeline of GPUs that compute matmuls by the passes `matmul_passes`."""
     return (
         "graph-expand-dft",  # first: the others know matmuls
-        "graph-expand-cached-attention",  # likewise
         "graph-expand-dynamic-quantize",  # likewise
         *_COMPOSITES,
+        "graph-expand-cached-attention",  # the others know attention with a mask
         *_MERGED,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
@@ -58,9 +59,9 @@ _CUDA = _for_gpus(
 PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
-        "graph-expand-cached-attention{{kernels=true}}",  # likewise
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         *_COMPOSITES,
+        "graph-expand-cached-attention{{kernels=true}}",  # the others know attention with a mask
         "graph-widen-floats{{ops={widen}}}",  # composites too; before weights are computed
         *_MERGED,
         "cpu-byte-tables{{unit={byte_unit}}}",  # of composites, in the types of the model

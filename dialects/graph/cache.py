@@ -138,6 +138,60 @@ class ExtendCacheOp(GraphOp, name="extend_cache"):
         return TensorScatterOp.evaluate(old, new, begin, None, axis=axis, used=0)
 
 
+class ReadCacheOp(GraphOp, name="read_cache"):
+    """The rows in use of a cache `x` along `axis`, for each batch at the end of `size` rows.
+
+    `lengths` are i64 [batch] or [1]: the number of rows in use, `size` at most. The rows in front
+    of them are padding, of zeros: sequences of a batch that differ in length are padded on the
+    left. With `cache_batch`, i64 [batch], `x` may have other batches than the result, whose rows
+    are from these; the numbers are clamped.
+    """
+
+    amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.FOLLOW
+    along_axis = "has rows from another position for each batch"
+
+    x: Tensor
+    lengths: Tensor
+    cache_batch: OptionalTensor
+    axis: Int
+    size: Size
+
+    @staticmethod
+    def infer(
+        x: TensorType,
+        lengths: TensorType,
+        cache_batch: TensorType | None,
+        *,
+        axis: int,
+        size: int | Dim,
+    ) -> TensorType:
+        if not 0 < axis < x.rank:
+            raise TypeRuleError(f"cannot read rows of {x} along axis {axis}")
+        batch = x.shape[0] if cache_batch is None else cache_batch.shape[0]
+        result = x.with_shape((batch, *x.shape[1:axis], size, *x.shape[axis + 1 :]))
+        require_cache_batch(cache_batch, result, x)
+        require_one_per_batch("numbers of rows", lengths, result)
+        require_at_most(size, x.shape[axis])
+        return result
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray,
+        lengths: np.ndarray,
+        cache_batch: np.ndarray | None,
+        *,
+        axis: int,
+        size: int,
+    ) -> np.ndarray:
+        rows = np.moveaxis(x[batches_of(x, cache_batch)], axis, 1)
+        own = np.broadcast_to(lengths, len(rows))[:, np.newaxis] + np.arange(size) - size
+        inside = (own >= 0) & (own < rows.shape[1])
+        y = rows[np.arange(len(rows))[:, np.newaxis], np.where(inside, own, 0)]
+        y = np.where(inside.reshape(*inside.shape, *[1] * (x.ndim - 2)), y, np.zeros((), x.dtype))
+        return np.moveaxis(y, 1, axis)
+
+
 def _require_rows(x: TensorType, rows: TensorType, axis: int) -> None:
     """TypeRuleError unless `rows` are rows of `x` along `axis`, of any batches."""
     if x.dtype != rows.dtype or x.rank != rows.rank or not 0 < axis < x.rank:
@@ -149,3 +203,4 @@ def _require_rows(x: TensorType, rows: TensorType, axis: int) -> None:
 
 tensor_scatter = builder(TensorScatterOp)
 extend_cache = builder(ExtendCacheOp)
+read_cache = builder(ReadCacheOp)

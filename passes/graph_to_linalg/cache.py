@@ -105,6 +105,35 @@ def extend_cache(ctx: Lowering, op: graph.ExtendCacheOp, *operands: Value) -> Va
     )  # fmt: skip
 
 
+@lowers(graph.ReadCacheOp)
+def read_cache(
+    ctx: Lowering, op: graph.ReadCacheOp, x: Value, lengths: Value, cache_batch: Value | None
+) -> Value:
+    """Copy the rows in use. `graph-share-cache-buffer` leaves it where a kernel cannot read the
+    cache itself."""
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    index, signed = ir.IndexType.get(), arith.CmpIPredicate
+    axis, shared = op.attrs["axis"], graph.type_of(op.lengths).shape[0] == 1
+    size, room = ctx.index(result.shape[axis]), ctx.index(source.shape[axis])
+    zero, one = arith.constant(index, 0), arith.constant(index, 1)
+    last_batch = arith.subi(ctx.index(source.shape[0]), one)
+    nothing = scalar_constant(0, source.dtype)
+
+    def body() -> Value:
+        coordinates = [loop_index(loop) for loop in range(result.rank)]
+        batch = coordinates[0]
+        length = arith.index_cast(index, tensor.extract(lengths, [zero if shared else batch]))
+        row = arith.subi(arith.addi(coordinates[axis], length), size)
+        inside = arith.andi(arith.cmpi(signed.sge, row, zero), arith.cmpi(signed.slt, row, room))
+        coordinates[axis] = arith.select(inside, row, zero)
+        if cache_batch is not None:
+            number = arith.index_cast(index, tensor.extract(cache_batch, [batch]))
+            coordinates[0] = arith.maxsi(arith.minsi(number, last_batch), zero)
+        return arith.select(inside, tensor.extract(x, coordinates), nothing)
+
+    return parallel([], [], ctx.empty(result), body)
+
+
 @lowers(graph.CachedAttentionOp)
 def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Value | None) -> Value:
     """Compute an attention that `graph-expand-cached-attention` left for the kernel."""
