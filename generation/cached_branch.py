@@ -26,14 +26,14 @@ def inline_cached_branch(graph: onnx.GraphProto, path: Path) -> None:
     index = [*graph.node].index(choice)
     graph.node.remove(choice)
     for node in reversed(branch.node):
-        graph.node.insert(index, _renamed(node, names))
+        graph.node.insert(index, renamed_node(node, names))
     graph.initializer.extend(branch.initializer)
     graph.node.extend(_copies(graph, branch, names))
     (condition,) = (each for each in graph.input if each.name == CONDITION)
     graph.input.remove(condition)
 
 
-def _renamed(node: onnx.NodeProto, names: dict[str, str]) -> onnx.NodeProto:
+def renamed_node(node: onnx.NodeProto, names: dict[str, str]) -> onnx.NodeProto:
     """`node` with other names, also for what its own branches use."""
     renamed = onnx.NodeProto()
     renamed.CopyFrom(node)
@@ -41,7 +41,7 @@ def _renamed(node: onnx.NodeProto, names: dict[str, str]) -> onnx.NodeProto:
     renamed.output[:] = [names.get(name, name) for name in node.output]
     for attribute in renamed.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
-            inner = [_renamed(each, names) for each in attribute.g.node]
+            inner = [renamed_node(each, names) for each in attribute.g.node]
             del attribute.g.node[:]
             attribute.g.node.extend(inner)
             for output in attribute.g.output:

@@ -1,5 +1,6 @@
 """The compiled steps of a language model: entry points of one module, which share its weights."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -15,6 +16,11 @@ from .sampling import sampling_graph
 from .step_model import cache_names, has_fixed_cache, step_model
 
 _SAMPLING_OPSET = 13
+_SHARED, _TOGETHER = "share-cache-buffer", "left-padding"
+"""Names in reports: attention that reads a cache where it is, and steps that compute each row as
+alone."""
+
+logger = logging.getLogger("graphc")
 
 
 class StepSize(NamedTuple):
@@ -57,7 +63,10 @@ class CompiledSteps:
         self._has_files = any(
             each.data_location == TensorProto.EXTERNAL for each in decoder.graph.initializer
         )
+        self._is_fixed = has_fixed_cache(config, decoder.graph)
         self._expected = {SAMPLING}
+        self._reasons: dict[str, str] = {}
+        """The reasons of what was declined, by its name."""
         self._compiled: dict[StepSize, CompiledModel] = {}
         self._lock = threading.Lock()
 
@@ -90,14 +99,40 @@ class CompiledSteps:
         compiled = compile_entry_points(models, **self._options)
         # Calls in other threads may still use those of before, which go with their last user.
         self._compiled = {size: compiled[size.entry] for size in sizes}
+        self._explain()
+
+    def computes_rows_together(self, size: StepSize) -> bool:
+        """True if the step of a size computes each of its rows as it would be alone."""
+        return self._is_fixed or (_TOGETHER not in self._reasons and self._is_proven(self[size]))
+
+    def may_compute_rows_together(self, size: StepSize) -> bool:
+        """The same, unless that is not known before the step is compiled."""
+        return size.rows == 1 or _TOGETHER not in self._reasons
+
+    @staticmethod
+    def _is_proven(model: CompiledModel) -> bool:
+        return model.report is not None and _TOGETHER in model.report.rewrites
+
+    def _explain(self) -> None:
+        """Warn, once, of what the compiler declined."""
+        texts = {
+            _SHARED: "attention does not read its caches where they are, a step copies them",
+            _TOGETHER: "a step is for one sequence, as it cannot be proven that others are alike",
+        }
+        for name, text in texts.items():
+            reports = [each.report for each in self._compiled.values() if each.report is not None]
+            found = (each.rewrites[name].declined for each in reports if name in each.rewrites)
+            reason = next((why for declined in found for why in declined), None)
+            if reason is not None and name not in self._reasons:
+                logger.warning("'%s': %s: %s", self._config.model_path, text, reason)
+                self._reasons[name] = reason
 
     def _entry(self, size: StepSize) -> EntryModel:
         if size == SAMPLING:
             return EntryModel(_sampling_model(self._config.vocab_size))
         model = step_model(self._config, self._decoder, size.rows, size.length)
         pasts = [past for past, _ in cache_names(self._config)]
-        donate = pasts if has_fixed_cache(self._config, self._decoder.graph) else []
-        return EntryModel(self._written(model, size), donate=donate)
+        return EntryModel(self._written(model, size), donate=pasts)
 
     def _written(self, model: onnx.ModelProto, size: StepSize) -> Any:
         """`model`; if its weights are in files, the path of it beside these."""

@@ -10,15 +10,14 @@ from onnx import helper
 from ..runtime import DeviceTensor
 from .compiled_steps import SAMPLING, CompiledSteps, StepSize
 from .config import GenerationConfig
-from .growing_cache import GrowingCache
 from .key_value_cache import KeyValueCache, as_array
 from .memory import MemoryPrediction, predict_memory
 from .sampling import FINITE, LOGITS, TOKENS
-from .step_model import CACHE_BATCH, LAST, has_fixed_cache, read_decoder
+from .shared_cache import CACHE_BATCH, PAST_LENGTHS
+from .step_model import LAST, has_fixed_cache, read_decoder
 
 _DIVIDED, _FRACTION = 32, 4
 """Chunks from so many tokens on are divided into so many parts for the ends of prompts."""
-AnyCache = KeyValueCache | GrowingCache
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class EntryPoints:
         for the ends of others."""
         self._config = config
         self._decoder = read_decoder(config)
-        self._in_place = has_fixed_cache(config, self._decoder.graph)
+        self._is_fixed = has_fixed_cache(config, self._decoder.graph)
         self._steps = CompiledSteps(config, self._decoder, options, announce)
         self._steps.expect([StepSize(1, each) for each in (1, *self.chunks)])
 
@@ -68,11 +67,9 @@ class EntryPoints:
         enough = [each for each in fitting if pending <= 2 * each]
         return min(enough) if enough else max(fitting, default=1)
 
-    def new_cache(self, batch: int) -> AnyCache:
+    def new_cache(self, batch: int) -> KeyValueCache:
         """An empty cache for `batch` sequences, whose steps are expected from now on."""
         self._steps.expect(self._sizes(batch))
-        if not self._in_place:
-            return GrowingCache(self._config, batch, self._cache_dtype)
         return KeyValueCache(self._config, batch, self._cache_dtype, self._to_device)
 
     @property
@@ -88,7 +85,7 @@ class EntryPoints:
         self,
         tokens: Sequence[Sequence[int]],
         before: Sequence[int],
-        cache: AnyCache,
+        cache: KeyValueCache,
         sampling: Mapping[str, np.ndarray],
         rows: Sequence[int],
     ) -> StepResult:
@@ -100,56 +97,58 @@ class EntryPoints:
         """
         longest = max(map(len, tokens))
         length = 1 if longest == 1 else min(each for each in self.chunks if each >= longest)
-        if isinstance(cache, GrowingCache):
-            return self._growing_step(tokens, before, cache, sampling, rows, length)
+        cache.reserve(max(before) + length)
+        size = StepSize(step_size(len(rows), cache.rows), length)
+        if size.rows > 1 and not self._steps.computes_rows_together(size):
+            return self._row_by_row(tokens, before, cache, sampling, rows)
         firsts = np.array(before, np.int64)[:, None]
-        cache.reserve(int(firsts.max()) + length)
         feeds = self._step_feeds(tokens, firsts, length, cache.capacity)
         feeds[CACHE_BATCH] = np.array(rows, np.int64)
-        size = step_size(len(rows), cache.rows)
+        if size.rows > 1 and not self._is_fixed:
+            feeds[PAST_LENGTHS] = np.array(before, np.int64)
         feeds |= sampling
-        feeds = {name: _padded(array, len(rows), size) for name, array in feeds.items()}
-        model = self._steps[StepSize(size, length)]
+        feeds = {name: _padded(array, len(rows), size.rows) for name, array in feeds.items()}
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
-        outputs = model.run(names, {**feeds, **cache.feeds()}, on_device=cache.output_names)
+        outputs = self._steps[size].run(
+            names, {**feeds, **cache.feeds()}, on_device=cache.output_names
+        )
         cache.update(dict(zip(names[3:], outputs[3:], strict=True)))
         return StepResult(*(as_array(each)[: len(rows)] for each in outputs[:3]))
 
-    def _growing_step(
+    def _row_by_row(
         self,
         tokens: Sequence[Sequence[int]],
         before: Sequence[int],
-        cache: GrowingCache,
+        cache: KeyValueCache,
         sampling: Mapping[str, np.ndarray],
         rows: Sequence[int],
-        length: int,
     ) -> StepResult:
-        """The step, sequence by sequence: their caches differ in length."""
-        model = self._steps[StepSize(1, length)]
-        names = [TOKENS, LOGITS, FINITE, *cache.output_names]
-        found: list[list[np.ndarray]] = []
-        for index, (given, first, row) in enumerate(zip(tokens, before, rows, strict=True)):
-            feeds = self._step_feeds([given], np.array([[first]]), length, first + length)
-            feeds |= {name: x[index : index + 1] if x.ndim else x for name, x in sampling.items()}
-            feeds |= cache.feeds(row, first)
-            outputs = model.run(names, feeds, on_device=cache.output_names)
-            cache.update(row, dict(zip(names[3:], outputs[3:], strict=True)))
-            found.append([as_array(each) for each in outputs[:3]])
+        """The step, sequence by sequence."""
+        found = []
+        for index in range(len(rows)):
+            one = slice(index, index + 1)
+            own = {name: x[one] if x.ndim else x for name, x in sampling.items()}
+            result = self.step(tokens[one], before[one], cache, own, rows[one])
+            found.append((result.tokens, result.logits, result.is_finite))
         return StepResult(*map(np.concatenate, zip(*found, strict=True)))
 
     def _step_feeds(
         self, tokens: Sequence[Sequence[int]], firsts: np.ndarray, length: int, capacity: int
     ) -> dict[str, np.ndarray]:
-        """Tokens padded at their ends: later steps write over what stands behind them."""
+        """Tokens padded at their ends: later steps write over what stands behind them.
+
+        The mask is for all of a cache of fixed capacity, or else for the tokens before those of
+        the longest sequence, with the others at its end.
+        """
         names = self._config.inputs
         padded = np.zeros((len(tokens), length), np.int64)
         for line, given in zip(padded, tokens, strict=True):
             line[: len(given)] = given
-        ends = firsts + length
-        feeds = {
-            names["input_ids"]: padded,
-            names["attention_mask"]: (np.arange(capacity) < ends).astype(np.int64),
-        }
+        position = np.arange(capacity if self._is_fixed else firsts.max())
+        is_own = position < firsts + length
+        if not self._is_fixed:
+            is_own = position >= firsts.max() - firsts
+        feeds = {names["input_ids"]: padded, names["attention_mask"]: is_own.astype(np.int64)}
         if any(each.name == names["position_ids"] for each in self._decoder.graph.input):
             feeds[names["position_ids"]] = firsts + np.arange(length)
         if length > 1:
@@ -183,14 +182,12 @@ class EntryPoints:
     def predict_memory(self, length: int, batch: int) -> MemoryPrediction:
         """Predict the memory of `batch` sequences of `length` tokens; compiles their steps."""
         self.prepare(batch)
-        return predict_memory(
-            self._config, self._steps, self._cache_dtype, length, batch, in_place=self._in_place
-        )
+        return predict_memory(self._config, self._steps, self._cache_dtype, length, batch)
 
     def _sizes(self, batch: int) -> list[StepSize]:
         """The steps that generate tokens for up to `batch` sequences."""
-        counts = range(1, batch + 1) if self._in_place else [1]
-        return [StepSize(step_size(count, batch), 1) for count in counts]
+        sizes = {StepSize(step_size(count, batch), 1) for count in range(1, batch + 1)}
+        return sorted(each for each in sizes if self._steps.may_compute_rows_together(each))
 
     def close(self) -> None:
         """Free the compiled models."""

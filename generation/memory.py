@@ -39,18 +39,16 @@ def predict_memory(
     dtype: np.dtype,
     length: int,
     batch: int,
-    *,
-    in_place: bool,
 ) -> MemoryPrediction:
     """Predict the memory of `batch` sequences of `length` tokens, for a cache of `dtype` that
-    `steps` update `in_place`, or which they copy for one sequence at a time."""
-    held = capacity_for(length, config.context_length) if in_place else length
+    `steps` take and return."""
+    held = capacity_for(length, config.context_length)
     row = len(cache_names(config)) * config.kv_heads * held * config.head_size * dtype.itemsize
-    sizes = {CAPACITY: held, CACHE_ROWS: batch} if in_place else {PAST: held}
+    sizes = {CAPACITY: held, CACHE_ROWS: batch, PAST: length}
     compiled = list(steps)
     live = max(each.predict_memory(sizes) for each in compiled)
     return MemoryPrediction(
         weights=max(each.constant_bytes for each in compiled),
         cache=batch * row,
-        step=max(live - batch * row, 0) if in_place else live,
+        step=max(live - batch * row, 0),
     )

@@ -1,12 +1,13 @@
 """Steps of a prompt."""
 
-from .entry_points import AnyCache, EntryPoints, StepResult
+from .entry_points import EntryPoints, StepResult
+from .key_value_cache import KeyValueCache
 from .sampling import sampling_feeds
 from .token_sequence import TokenSequence
 
 
 def prefill_step(
-    entry_points: EntryPoints, sequence: TokenSequence, cache: AnyCache, row: int
+    entry_points: EntryPoints, sequence: TokenSequence, cache: KeyValueCache, row: int
 ) -> StepResult:
     """Compute the next pending tokens of `sequence`, at `row` of `cache`.
 

@@ -15,18 +15,16 @@ from ..errors import InvalidModelError, ModelFolderError
 from .cached_branch import inline_cached_branch
 from .config import GenerationConfig
 from .sampling import LOGITS, sampling_graph
+from .shared_cache import CACHE_BATCH, DOMAIN, share_caches
 
 CAPACITY = "capacity"
 """Name of the cache's length, which stays open in the compiled step."""
 PAST = "past"
-"""Name of the length of a cache that grows, which stays open likewise."""
+"""Name of the positions before a step that a model with a cache that grows gets, open likewise."""
 CACHE_ROWS = "cache_rows"
 """Name of the number of rows of the cache, which stays open likewise."""
-CACHE_BATCH = "cache_batch"
-"""Input: the row of the cache that each row of the step continues, i64 ``[rows]``."""
 LAST = "last_token_index"
 """Input: the index of the last token of each row in this step, i64 ``[batch]``."""
-_DOMAIN = "graphc"
 _ELEMENTWISE = {"Add", "Cast", "Div", "Identity", "Mul", "Sub", "Tanh"}
 _MATMULS = {"Gemm", "MatMul", "MatMulNBits"}
 
@@ -51,7 +49,7 @@ def read_decoder(config: GenerationConfig) -> onnx.ModelProto:
 
 def has_fixed_cache(config: GenerationConfig, graph: onnx.GraphProto) -> bool:
     """Return whether all attention takes a cache of fixed capacity, which it writes in place;
-    otherwise steps return a longer one."""
+    otherwise the model returns a longer one."""
     pasts = {past for past, _ in cache_names(config)}
     readers = {node.op_type for node in graph.node if pasts.intersection(node.input)}
     return readers == {"GroupQueryAttention"}
@@ -114,8 +112,7 @@ def _sizes(value: onnx.ValueInfoProto) -> list[int]:
 def step_model(
     config: GenerationConfig, decoder: onnx.ModelProto, rows: int, length: int
 ) -> onnx.ModelProto:
-    """The step for `rows` rows of `length` tokens each, padded at their ends. With a cache that
-    grows, `rows` is 1.
+    """The step for `rows` rows of `length` tokens each, padded at their ends.
 
     Of the logits, only those behind the token at `LAST` are computed. External weights keep their
     places: the model belongs in the same folder.
@@ -124,10 +121,12 @@ def step_model(
     model.CopyFrom(decoder)
     graph = model.graph
     if has_fixed_cache(config, graph):
-        _set_sizes(config, graph, rows, length, CAPACITY, CAPACITY)
+        _set_sizes(config, graph, rows, length, CAPACITY)
         _index_caches(model, rows)
     else:
-        _set_sizes(config, graph, rows, length, PAST, f"{PAST} + {length}")
+        _set_sizes(config, graph, rows, length, PAST)
+        share_caches(graph, cache_names(config), config.inputs["attention_mask"], rows, length)
+    model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
     if length > 1:
         _select_last(graph, config.outputs["logits"])
         graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [rows, 1]))
@@ -139,25 +138,22 @@ def _index_caches(model: onnx.ModelProto, rows: int) -> None:
     """Let attention use the rows `CACHE_BATCH` of caches."""
     for node in model.graph.node:
         if node.op_type == "GroupQueryAttention":
-            node.domain = _DOMAIN
+            node.domain = DOMAIN
             node.input.insert(0, CACHE_BATCH)
     model.graph.input.append(helper.make_tensor_value_info(CACHE_BATCH, TensorProto.INT64, [rows]))
-    model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
 
 
 def _set_sizes(
-    config: GenerationConfig, graph: onnx.GraphProto, rows: int, length: int, past: str, total: str
+    config: GenerationConfig, graph: onnx.GraphProto, rows: int, length: int, positions: str
 ) -> None:
-    """Sizes of inputs and outputs: the cache has `past` positions, the mask `total`."""
-    pasts, presents = zip(*cache_names(config), strict=True)
-    cache_rows = CACHE_ROWS if past == total else rows
+    """Sizes of inputs and outputs: the mask has so many `positions`."""
+    caches = {name for pair in cache_names(config) for name in pair}
     for value in (*graph.input, *graph.output):
         dims = value.type.tensor_type.shape.dim
-        if value.name in (*pasts, *presents):
-            held = past if value.name in pasts else total
-            sizes = [cache_rows, config.kv_heads, held, config.head_size]
+        if value.name in caches:
+            sizes = [CACHE_ROWS, config.kv_heads, CAPACITY, config.head_size]
         elif value.name == config.inputs["attention_mask"]:
-            sizes = [rows, total]
+            sizes = [rows, positions]
         elif value.name in (config.inputs["input_ids"], config.inputs["position_ids"]):
             sizes = [rows, length]
         else:

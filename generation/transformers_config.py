@@ -24,7 +24,7 @@ MODEL_FILES = (
 )  # fmt: skip
 """Models in the order in which they are looked for."""
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "context": ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"),
+    "context": ("max_position_embeddings", "n_positions", "n_ctx", "max_seq_len", "seq_length"),
     "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
     "heads": ("num_attention_heads", "n_head", "n_heads"),
     "kv_heads": ("num_key_value_heads", "num_kv_heads"),

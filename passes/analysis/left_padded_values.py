@@ -141,6 +141,12 @@ class LeftPaddedValues:
             shifts += [row.shift] * count if isinstance(row.shift, int) else list(row.shift)
         return PaddedValue(rows[0].axis, joined(shifts))
 
+    def extend_cache(self, op: graph.ExtendCacheOp) -> PaddedValue:
+        row = self.plain(op, op.past)
+        behind = self.plain(op, op.new).axis is None and self.of(op.begin).shift == 1
+        self.require(row.axis == op.axis and behind, op, "has rows before the past")
+        return row
+
     def gather(self, op: graph.GatherOp) -> PaddedValue:
         x, indices = self.of(op.x), self.of(op.indices)
         wanted = 1 if x.axis == op.axis else 0

@@ -68,6 +68,7 @@ class _Analysis(LeftPaddedValues):
             graph.TransposeOp: self.transpose,
             graph.SliceOp: self.slice,
             graph.ConcatOp: self.concat,
+            graph.ExtendCacheOp: self.extend_cache,
             graph.GatherOp: self.gather,
             graph.GatherNdOp: self.gather_nd,
             graph.CumsumOp: self._cumsum,
