@@ -15,6 +15,7 @@ from ..infra.query import has_one_use, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from ..kernels.vector_registers import register_tile
+from .rows_in_use import AttendToRowsInUse
 
 MAX_KEYS = 4096
 """Maximum number of keys: with more, the weights of a block of queries exceed the caches."""
@@ -29,7 +30,8 @@ class GraphFusedAttention(Pass):
     -->
     %1 = "graph.fused_attention"(%q, %k, %v) {mr = 6, vectors = 4, lanes = 16}
 
-    For f32, with as many heads of keys as of queries. Exact up to the order of sums.
+    For f32, with as many heads of keys as of queries. Exact up to the order of sums. Many queries
+    of one sequence attend to the rows in use of its cache likewise, where their number is a size.
 
     Run time may decide along which leading axes the mask repeats. It is expanded along queries and
     keys if that is decided there, too.
@@ -54,6 +56,7 @@ class GraphFusedAttention(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
+            apply_rewrites(op, [AttendToRowsInUse(self.cpu.lanes)], state)
             rewrites = [FuseAttention(self.cpu), ReadInPlace, StoreInOrder]
             apply_rewrites(op, rewrites, state, skip=self.skip)
 

@@ -100,3 +100,19 @@ func.func @mask_of_named_rows(%q: tensor<12x?x64xf32, ["s"]>, %k: tensor<12x?x64
   %y = "graph.attention"(%q, %k, %v, %m) {causal = false, scale = 1.250000e-01 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<12x?x64xf32, ["s"]>, tensor<12x?x64xf32, ["t"]>, tensor<12x?x64xf32, ["t"]>, tensor<?x?x?xf32, ["h", "m", "t"]>) -> tensor<12x?x64xf32, ["s"]>
   return %y : tensor<12x?x64xf32, ["s"]>
 }
+
+// -----
+
+// The prompt of one sequence attends to the rows in use of its cache, which are read where they are.
+
+// IN-PLACE-LABEL: @prompt
+// IN-PLACE: graph.bind_sizes
+// IN-PLACE-NOT: graph.slice
+// IN-PLACE: %[[MASK:.*]] = "graph.where"(%arg4
+// IN-PLACE: "graph.fused_attention"(%arg0, %arg1, %arg2, %{{.*}}) {{.*}} k_view = ["16*min(cache_row, rows - 1)*room", 0, "8*room", 8, 1], keys = "past + 64"
+func.func @prompt(%q: tensor<1x2x64x8xf32>, %k: tensor<?x2x?x8xf32, ["rows", "room"]>, %v: tensor<?x2x?x16xf32, ["rows", "room"]>, %batch: tensor<1xi64>, %mask: tensor<1x1x64x?xi1, ["past + 64"]>) -> tensor<1x2x64x16xf32> {
+  %zero = "graph.constant"() {value = dense<0> : tensor<1xi64>} : () -> tensor<1xi64>
+  %last = "graph.sizes"() {sizes = ["past + 63"]} : () -> tensor<1xi64>
+  %y = "graph.cached_attention"(%q, %k, %v, %zero, %last, %mask, %batch) {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1 : i64, right = -1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 1>} : (tensor<1x2x64x8xf32>, tensor<?x2x?x8xf32, ["rows", "room"]>, tensor<?x2x?x16xf32, ["rows", "room"]>, tensor<1xi64>, tensor<1xi64>, tensor<1x1x64x?xi1, ["past + 64"]>, tensor<1xi64>) -> tensor<1x2x64x16xf32>
+  return %y : tensor<1x2x64x16xf32>
+}
