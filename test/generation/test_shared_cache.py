@@ -7,9 +7,11 @@ import numpy as np
 import onnx
 import pytest
 from growing_decoders import CONFIG, CONTEXT, Reference, decoder
+from serving_models import request_for, run_all
 
-from graphc.generation import Generator, load
+from graphc.generation import Generator, SearchOptions, load
 from graphc.generation.compiled_steps import StepSize
+from graphc.serving.scheduler import Scheduler
 
 PROMPTS = [list(range(5, 25)), [12], [13, 14, 15]]
 CASES = {
@@ -64,3 +66,24 @@ def test_sequences_of_different_lengths(case, tmp_path, caplog, monkeypatch):
 
 def _address(tensor):
     return tensor.numpy().__array_interface__["data"][0]
+
+
+def test_requests_of_a_server(tmp_path):
+    """Requests that are computed together have the tokens that each has alone."""
+    write(tmp_path, decoder("operator", seen="window"))
+    with load(tmp_path, prefill_chunk=16, opt_level=0) as model:
+        alone = []
+        for prompt in PROMPTS:
+            generator = Generator(model, min_length=CONTEXT)
+            generator.append_tokens(prompt)
+            for _ in range(8):
+                generator.generate_next_token()
+            alone.append(generator.get_sequence()[len(prompt) :])
+        scheduler = Scheduler(model, slots=3)
+        requests, found = zip(
+            *(request_for(prompt, SearchOptions(min_length=CONTEXT), 8) for prompt in PROMPTS),
+            strict=True,
+        )
+        scheduler.submit(requests)
+        run_all(scheduler)
+    assert [each.tokens for each in found] == alone
