@@ -33,6 +33,15 @@ class TokenEvent:
 
 
 @dataclass(frozen=True)
+class PromptTokenEvent:
+    """A token of the prompt, with its log-probability behind those before it; the first has
+    none."""
+
+    token: int
+    logprobs: TokenLogprobs | None
+
+
+@dataclass(frozen=True)
 class FinishEvent:
     """The text ends, with `text` that was held back until now."""
 
@@ -49,7 +58,7 @@ class FailureEvent:
     error: ApiError
 
 
-GenerationEvent = TokenEvent | FinishEvent | FailureEvent
+GenerationEvent = PromptTokenEvent | TokenEvent | FinishEvent | FailureEvent
 
 
 class Detokenizer(Protocol):
@@ -65,7 +74,8 @@ class GenerationRequest:
     """One prompt to continue by at most `max_new_tokens` tokens.
 
     `options` has the seed of the draws. `listener` is called with the events, by the scheduler's
-    thread: tokens, and then one `FinishEvent` or `FailureEvent`, unless the request is cancelled.
+    thread: those of the prompt if they are asked for, tokens, and then one `FinishEvent` or
+    `FailureEvent`, unless the request is cancelled.
     """
 
     prompt: Sequence[int]
@@ -78,6 +88,9 @@ class GenerationRequest:
     bias: LogitBias | None = None
     logprobs: int | None = None
     """The number of most probable tokens to tell with each token; None for no log-probabilities."""
+    tells_prompt: bool = False
+    """True to tell the log-probabilities of the prompt as well, for which it is computed token by
+    token."""
     timeout: float = math.inf
     """Seconds until it fails, from its arrival on."""
     prompt_field: str = "prompt"

@@ -146,9 +146,11 @@ class Scheduler:
             self._model.config, request.options, request.constraint, request.bias
         )
         sequence.append(request.prompt)
-        slot = self._slots.insert(sequence)
+        slot = self._slots.insert(sequence, by_token=request.tells_prompt)
         self.metrics.cached_tokens.add(sequence.cached)
-        self._running[slot] = RunningRequest(request, sequence, self.metrics, sequence.cached)
+        running = RunningRequest(request, sequence, self.metrics, sequence.cached)
+        self._running[slot] = running
+        running.tell_prompt(None)
 
     def _prefill(self) -> bool:
         """Compute a chunk of the oldest prompt that is not computed yet."""
@@ -183,12 +185,17 @@ class Scheduler:
         if not samplings:
             return False
         try:
-            chosen = self._slots.decode(samplings)
+            chosen, logits = self._slots.decode(samplings)
         except _STEP_FAILURES as error:
             for slot in samplings:
                 self._fail(self._running[slot], api_error_of(error))
             self._slots.recover()
             return True
+        for slot, row in logits.items():
+            try:
+                self._running[slot].tell_prompt(row)
+            except ApiError as error:
+                self._fail(self._running[slot], error)
         for slot, token in chosen.items():
             self._take(self._running[slot], token)
         return True

@@ -30,6 +30,8 @@ class _Slot:
     sequence: TokenSequence | None = None
     computed: Sequence[int] = ()
     last_use: int = 0
+    by_token: bool = False
+    """True if the prompt is computed token by token, none of it taken from elsewhere."""
 
 
 @dataclass
@@ -66,13 +68,14 @@ class SlotBatch:
         """True if a slot is free."""
         return any(slot.sequence is None for slot in self._slots)
 
-    def insert(self, sequence: TokenSequence) -> int:
+    def insert(self, sequence: TokenSequence, *, by_token: bool = False) -> int:
         """Put `sequence` into the free slot that has most of its beginning, or else was not used
-        for longest; return the slot."""
+        for longest; return the slot. With `by_token`, its prompt is computed token by token."""
         free = [n for n, slot in enumerate(self._slots) if slot.sequence is None]
         common = {n: self._common(self._slots[n], sequence) for n in free}
         number = max(free, key=lambda n: (common[n], -self._slots[n].last_use))
-        self._take(number, sequence, common[number])
+        self._take(number, sequence, 0 if by_token else common[number])
+        self._slots[number].by_token = by_token
         self._uses += 1
         self._slots[number].last_use = self._uses
         return number
@@ -115,7 +118,7 @@ class SlotBatch:
         """True if a chunk of the prompt is left to compute: not for one token, nor where the
         context ends."""
         sequence = self._slots[slot].sequence
-        if sequence is None or len(sequence.pending) <= 1:
+        if sequence is None or len(sequence.pending) <= 1 or self._slots[slot].by_token:
             return False
         return next_chunk(self.model.entry_points, sequence) > 1
 
@@ -129,9 +132,11 @@ class SlotBatch:
             return None
         return self._chosen(result, 0, sequence, None)
 
-    def decode(self, samplings: Mapping[int, RowSampling]) -> dict[int, ChosenToken]:
+    def decode(
+        self, samplings: Mapping[int, RowSampling]
+    ) -> tuple[dict[int, ChosenToken], dict[int, np.ndarray]]:
         """Compute a token of the sequence in each slot of `samplings`, with the choice of the next
-        one. The result has no token for sequences with tokens of the prompt left.
+        one; the logits for sequences with tokens of the prompt left.
         """
         rows = list(samplings)
         sequences = [self._sequence(slot) for slot in rows]
@@ -139,12 +144,15 @@ class SlotBatch:
         before = [each.first_pending for each in sequences]
         feeds = sampling_feeds([samplings[slot] for slot in rows])
         result = self.model.entry_points.step(tokens, before, self._cache, feeds, rows)
-        chosen = {}
+        chosen: dict[int, ChosenToken] = {}
+        logits: dict[int, np.ndarray] = {}
         for index, (slot, sequence) in enumerate(zip(rows, sequences, strict=True)):
             sequence.cached = before[index] + 1
             if sequence.cached == len(sequence.tokens):
                 chosen[slot] = self._chosen(result, index, sequence, samplings[slot])
-        return chosen
+            else:
+                logits[slot] = result.logits[index]
+        return chosen, logits
 
     def _chosen(
         self, result: StepResult, row: int, sequence: TokenSequence, sampling: RowSampling | None

@@ -70,7 +70,8 @@ class Recorder:
     @property
     def text(self) -> str:
         """The text so far."""
-        return "".join(each.text for each in self.events if not isinstance(each, FailureEvent))
+        texts = (TokenEvent, FinishEvent)
+        return "".join(each.text for each in self.events if isinstance(each, texts))
 
     @property
     def end(self) -> FinishEvent | None:

@@ -12,6 +12,7 @@ from ..generation_request import (
     FinishReason,
     GenerationEvent,
     GenerationRequest,
+    PromptTokenEvent,
 )
 from ..logprobs import TokenLogprobs
 from .calls import GenerationCall
@@ -27,7 +28,7 @@ class AnswerChoice:
     tokens: int = 0
     cached_tokens: int = 0
     reason: FinishReason | None = None
-    logprobs: list[tuple[int, TokenLogprobs]] = field(default_factory=list)
+    logprobs: list[tuple[int, TokenLogprobs | None]] = field(default_factory=list)
     told: int = 0
     """The number of `logprobs` that chunks had."""
     offset: int = 0
@@ -37,6 +38,9 @@ class AnswerChoice:
         """Take an event; return the text that it adds. Raises `ApiError` of a failure."""
         if isinstance(event, FailureEvent):
             raise event.error
+        if isinstance(event, PromptTokenEvent):
+            self.logprobs.append((event.token, event.logprobs))
+            return ""
         if isinstance(event, FinishEvent):
             self.reason, self.cached_tokens = event.reason, event.cached_tokens
         else:

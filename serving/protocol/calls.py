@@ -43,7 +43,8 @@ class GenerationCall:
 
     There are `prompts` or `messages`. `max_tokens` is None for the default, `json_schema` for any
     text. `logprobs` is the number of most probable tokens to tell with each token, None for no
-    log-probabilities. With `echoes`, texts begin with their prompts.
+    log-probabilities. With `echoes`, texts begin with their prompts, and log-probabilities with
+    those of the prompts.
     """
 
     model: str | None
@@ -73,11 +74,6 @@ def read_completion(values: Mapping[str, Any], defaults: SearchOptions) -> Gener
     prompts = _prompts(fields.take("prompt"))
     most = fields.whole("max_tokens", 1, 1 << 31)
     logprobs, echoes = _completion_logprobs(fields), fields.flag("echo")
-    if echoes and logprobs is not None:
-        raise ApiError(
-            "log-probabilities of a prompt are not computed: logprobs and echo exclude each other",
-            code="unsupported_parameter", param="echo",
-        )  # fmt: skip
     call = _call(fields, defaults, most, prompts=prompts, logprobs=logprobs, echoes=echoes)
     fields.finish(NEUTRAL, IGNORED)
     return call

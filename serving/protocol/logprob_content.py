@@ -5,8 +5,8 @@ from typing import Any
 
 from ..logprobs import TokenLogprobs
 
-Entries = Sequence[tuple[int, TokenLogprobs]]
-"""Tokens with their log-probabilities."""
+Entries = Sequence[tuple[int, TokenLogprobs | None]]
+"""Tokens with their log-probabilities; the first one of a prompt has none."""
 TokenText = Callable[[int], str]
 
 
@@ -19,9 +19,10 @@ def completion_logprobs(entries: Entries, offset: int, text_of: TokenText) -> di
         offset += len(text)
     return {
         "tokens": tokens,
-        "token_logprobs": [each.logprob for _, each in entries],
+        "token_logprobs": [None if each is None else each.logprob for _, each in entries],
         "top_logprobs": [
-            {text_of(token): logprob for token, logprob in each.top} for _, each in entries
+            None if each is None else {text_of(token): logprob for token, logprob in each.top}
+            for _, each in entries
         ],
         "text_offset": offsets,
     }
@@ -35,6 +36,7 @@ def chat_logprobs(entries: Entries, text_of: TokenText) -> dict[str, Any]:
             "top_logprobs": [_token(*one, text_of) for one in each.top],
         }
         for token, each in entries
+        if each is not None
     ]
     return {"content": content, "refusal": None}
 

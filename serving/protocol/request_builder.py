@@ -74,7 +74,7 @@ class RequestBuilder:
         return GenerationRequest(
             prompt, options, self._most(call, len(prompt)), self.model.tokenizer.stream(), listener,
             stops=StopSequences(call.stops), constraint=self._constraint(call), bias=call.bias,
-            logprobs=call.logprobs,
+            logprobs=call.logprobs, tells_prompt=call.echoes and call.logprobs is not None,
             timeout=self.timeout, prompt_field="messages" if call.is_chat else "prompt",
         )  # fmt: skip
 

@@ -18,6 +18,7 @@ from graphc.serving.generation_request import (
     FinishEvent,
     FinishReason,
     GenerationRequest,
+    PromptTokenEvent,
     TokenEvent,
 )
 from graphc.serving.logprobs import TokenLogprobs
@@ -314,7 +315,7 @@ def test_log_probabilities_that_are_asked_for():
     assert chat(logprobs=False, top_logprobs=0).logprobs is None
     for call in (partial(completion, logprobs=21), partial(completion, logprobs=True),
                  partial(chat, top_logprobs=2), partial(chat, logprobs=2),
-                 partial(completion, echo=True, logprobs=1), partial(chat, echo=True)):  # fmt: skip
+                 partial(chat, echo=True)):  # fmt: skip
         with pytest.raises(ApiError):
             call()
 
@@ -366,6 +367,19 @@ def test_log_probabilities_of_a_message():
     top = [{**one, "logprob": -0.5}, {**two, "logprob": -1.5}]
     content = [{**each, "logprob": -0.5, "top_logprobs": top} for each in (one, two)]
     assert choice["logprobs"] == {"content": content, "refusal": None}
+
+
+def test_log_probabilities_of_a_prompt():
+    answer = answer_of(completion(prompt=[[3, 4]], echo=True, logprobs=2), ((3, 4),))
+    answer.text_of = lambda token: f"<{token}>"
+    for event in (PromptTokenEvent(3, None), PromptTokenEvent(4, LOGPROBS), *told_events()):
+        list(answer.add(0, event))
+    (choice,) = answer.whole()["choices"]
+    assert choice["text"] == "<3><4>b2"
+    assert choice["logprobs"]["tokens"] == ["<3>", "<4>", "<1>", "<2>"]
+    assert choice["logprobs"]["token_logprobs"] == [None, -0.5, -0.5, -0.5]
+    assert choice["logprobs"]["top_logprobs"][:2] == [None, {"<1>": -0.5, "<2>": -1.5}]
+    assert answer._usage()["completion_tokens"] == 2
 
 
 def test_prompts_that_are_echoed():
