@@ -17,6 +17,7 @@ from ..generation_request import (
 from ..logprobs import TokenLogprobs
 from .calls import GenerationCall
 from .logprob_content import TokenText, chat_logprobs, completion_logprobs
+from .tool_calls import ToolCall, ToolCallParser
 
 
 @dataclass
@@ -33,6 +34,16 @@ class AnswerChoice:
     """The number of `logprobs` that chunks had."""
     offset: int = 0
     """Where the next of these stands in the text."""
+    parser: ToolCallParser | None = None
+    """Takes calls of tools out of the text."""
+    calls: list[ToolCall] = field(default_factory=list)
+
+    @property
+    def finish_reason(self) -> str | None:
+        """OpenAI's name of the reason why the text ended, if it has."""
+        if self.calls and self.reason is FinishReason.STOP:
+            return "tool_calls"
+        return None if self.reason is None else self.reason.value
 
     def add(self, event: GenerationEvent) -> str:
         """Take an event; return the text that it adds. Raises `ApiError` of a failure."""
@@ -47,8 +58,13 @@ class AnswerChoice:
             self.tokens += 1
             if event.logprobs is not None:
                 self.logprobs.append((event.token, event.logprobs))
-        self.text += event.text
-        return event.text
+        text = event.text
+        if self.parser is not None:
+            text, calls = self.parser.feed(text)
+            self.calls += calls
+            text += self.parser.finish() if isinstance(event, FinishEvent) else ""
+        self.text += text
+        return text
 
 
 @dataclass
@@ -63,7 +79,10 @@ class Answer:
 
     def __post_init__(self) -> None:
         self.id = f"{'chatcmpl' if self.call.is_chat else 'cmpl'}-{uuid.uuid4().hex}"
-        self._choices = [AnswerChoice(index) for index in range(len(self.requests))]
+        self._choices = [
+            AnswerChoice(index, parser=ToolCallParser() if self.call.tools else None)
+            for index in range(len(self.requests))
+        ]
 
     def _echo(self, index: int) -> str:
         """The prompt of a choice, as a text."""
@@ -86,11 +105,14 @@ class Answer:
     def add(self, index: int, event: GenerationEvent) -> Iterator[dict[str, Any]]:
         """Take an event of a choice; the chunks for it. Raises `ApiError` of a failure."""
         choice = self._choices[index]
+        before = len(choice.calls)
         text = choice.add(event)
         if text or choice.told < len(choice.logprobs):
             yield self._chunk(choice, {"content": text} if self.call.is_chat else text)
+        for number, call in enumerate(choice.calls[before:], before):
+            yield self._chunk(choice, {"tool_calls": [{"index": number, **call.to_dict()}]})
         if choice.reason is not None:
-            yield self._chunk(choice, {} if self.call.is_chat else "", choice.reason)
+            yield self._chunk(choice, {} if self.call.is_chat else "", choice.finish_reason)
 
     def last_chunks(self) -> Iterator[dict[str, Any]]:
         """The chunk behind the texts: the usage, if the call asks for it."""
@@ -103,13 +125,16 @@ class Answer:
         for choice in self._choices:
             choice.told = choice.offset = 0
             text = self._echo(choice.index) + choice.text if self.call.echoes else choice.text
-            message = {"role": "assistant", "content": text, "refusal": None}
+            message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": None}
+            if choice.calls:
+                message["content"] = text or None
+                message["tool_calls"] = [call.to_dict() for call in choice.calls]
             content = {"message": message} if self.call.is_chat else {"text": text}
-            choices.append(self._choice(choice, content, choice.reason))
+            choices.append(self._choice(choice, content, choice.finish_reason))
         return {**self._head(is_chunk=False), "choices": choices, "usage": self._usage()}
 
     def _chunk(
-        self, choice: AnswerChoice, content: Any, reason: FinishReason | None = None
+        self, choice: AnswerChoice, content: Any, reason: str | None = None
     ) -> dict[str, Any]:
         name = "delta" if self.call.is_chat else "text"
         chunk = self._head(is_chunk=True)
@@ -141,11 +166,11 @@ class Answer:
         }
 
     def _choice(
-        self, choice: AnswerChoice, content: dict[str, Any], reason: FinishReason | None
+        self, choice: AnswerChoice, content: dict[str, Any], reason: str | None
     ) -> dict[str, Any]:
         return {
             "index": choice.index, **content, "logprobs": self._logprobs(choice),
-            "finish_reason": None if reason is None else reason.value,
+            "finish_reason": reason,
         }  # fmt: skip
 
     def _logprobs(self, choice: AnswerChoice) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from ..api_error import ApiError
 from .fields import RequestFields, brief
 from .response_format import read_response_format
 from .sampling_fields import read_bias, read_sampling
+from .tool_calls import read_tool_calls, read_tools
 
 MOST_CHOICES, MOST_PROMPTS, MOST_STOPS = 128, 1024, 16
 MOST_LOGPROBS = 20
@@ -33,7 +34,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
 IGNORED = ("metadata", "parallel_tool_calls", "prompt_cache_key", "safety_identifier", "user")
 """Fields that change no answer."""
 
-Message = Mapping[str, str]
+Message = Mapping[str, Any]
 Prompt = str | Sequence[int]
 
 
@@ -61,6 +62,7 @@ class GenerationCall:
     includes_usage: bool
     logprobs: int | None = None
     echoes: bool = False
+    tools: Sequence[Mapping[str, Any]] = ()
 
     @property
     def is_chat(self) -> bool:
@@ -85,7 +87,8 @@ def read_chat(values: Mapping[str, Any], defaults: SearchOptions) -> GenerationC
     messages = _messages(fields.take("messages"))
     limits = [fields.whole(name, 1, 1 << 31) for name in ("max_completion_tokens", "max_tokens")]
     most = next((each for each in limits if each is not None), None)
-    call = _call(fields, defaults, most, messages=messages, logprobs=_chat_logprobs(fields))
+    logprobs, tools = _chat_logprobs(fields), read_tools(fields)
+    call = _call(fields, defaults, most, messages=messages, logprobs=logprobs, tools=tools)
     fields.finish(NEUTRAL, IGNORED)
     return call
 
@@ -116,6 +119,7 @@ def _call(
     messages: Sequence[Message] = (),
     logprobs: int | None = None,
     echoes: bool = False,
+    tools: Sequence[Mapping[str, Any]] = (),
 ) -> GenerationCall:
     """The fields that both have."""
     streams = fields.flag("stream")
@@ -143,6 +147,7 @@ def _call(
         includes_usage=includes_usage,
         logprobs=logprobs,
         echoes=echoes,
+        tools=tools,
     )
 
 
@@ -179,11 +184,15 @@ def _messages(value: Any) -> list[Message]:
 
 def _message(value: Any, place: str) -> Message:
     fields = RequestFields(value, f"{place}.")
-    role, content = fields.text("role"), _content(fields.take("content"), f"{place}.content")
+    role, given, calls = fields.text("role"), fields.take("content"), fields.take("tool_calls")
     if role is None:
         raise ApiError(f"{place} has no role", code="invalid_value", param=f"{place}.role")
-    fields.finish({"tool_calls": ([],), "refusal": ("",)}, ("name",))
-    return {"role": role, "content": content}
+    fields.finish({"refusal": ("",)}, ("name", "tool_call_id"))
+    content = "" if calls and given is None else _content(given, f"{place}.content")
+    if not calls:
+        return {"role": role, "content": content}
+    found = read_tool_calls(calls, f"{place}.tool_calls")
+    return {"role": role, "content": content, "tool_calls": found}
 
 
 def _content(value: Any, place: str) -> str:

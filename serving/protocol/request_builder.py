@@ -12,6 +12,7 @@ from ...generation.stop_sequences import StopSequences
 from ..api_error import ApiError, api_error_of
 from ..generation_request import GenerationEvent, GenerationRequest
 from .calls import DEFAULT_COMPLETION_TOKENS, GenerationCall, Prompt
+from .tool_calls import check_template
 
 Listener = Callable[[GenerationEvent], None]
 
@@ -54,7 +55,11 @@ class RequestBuilder:
             raise api_error_of(error) from error
 
     def _chat_prompts(self, call: GenerationCall) -> list[list[int]]:
-        return [self.model.tokenizer.encode_chat(call.messages)]
+        tokenizer = self.model.tokenizer
+        if not call.tools:
+            return [tokenizer.encode_chat(call.messages)]
+        check_template(tokenizer.chat_template)
+        return [tokenizer.encode_chat(call.messages, tools=list(call.tools))]
 
     def _text_prompts(self, call: GenerationCall) -> list[list[int]]:
         return [self._tokens(each) for each in call.prompts]

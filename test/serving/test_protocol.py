@@ -157,7 +157,7 @@ WRONG_MESSAGES = {
         [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}],
         "messages[0].content[0]",
     ),
-    "a tool": ([{**HELLO[0], "tool_call_id": "1"}], "messages[0].tool_call_id"),
+    "a field of no message": ([{**HELLO[0], "tool": "1"}], "messages[0].tool"),
 }
 
 

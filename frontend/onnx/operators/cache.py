@@ -25,6 +25,8 @@ def write_cache(cache, present, cache_batch, size, lengths=None, *, node):
     """The cache with the rows of `present` behind those that `ReadCache` gives."""
     (count,) = require_sizes(size, node, "past")
     batch, heads, total, features = graph.type_of(present).shape
+    if not isinstance(total - count, int):
+        raise graph.TypeRuleError(f"a past of {count} rows has a present of {total}")
     new = graph.slice_(
         present, starts=[0, 0, count, 0], sizes=[batch, heads, total - count, features],
         steps=[1] * 4,
