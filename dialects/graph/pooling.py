@@ -65,6 +65,13 @@ class MaxPoolOp(Pool, name="max_pool"):
         return from_channels_first(view.max(axis=_kernel_axes(image.ndim)), layout)
 
 
+def has_full_windows(op: MaxPoolOp) -> bool:
+    """Return whether every window of `op` has an element of the image, whatever its size."""
+    attrs = op.attrs
+    borders = zip(attrs["kernel"], attrs["dilations"], attrs["low"], attrs["high"], strict=True)
+    return all(max(low, high) <= (size - 1) * step for size, step, low, high in borders)
+
+
 class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
     """The largest element of each window, and its index (ONNX MaxPool 22 with Indices).
 

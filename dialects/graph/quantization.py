@@ -10,9 +10,15 @@ import ml_dtypes
 import numpy as np
 
 from ..symbolic import Dim
-from .attributes import ElementType
+from .attributes import ElementType, Float
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
-from .elementwise import ElementwiseOp, broadcast_shapes, require_float, require_integer
+from .elementwise import (
+    ElementwiseOp,
+    UnaryOp,
+    broadcast_shapes,
+    require_float,
+    require_integer,
+)
 from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, is_float
 
@@ -100,6 +106,35 @@ class DequantizeOp(ElementwiseOp, name="dequantize"):
         return (difference * scale.astype(wide)).astype(to)
 
 
+class FakeQuantizeOp(UnaryOp, name="fake_quantize"):
+    """``dequantize(quantize(x))``, without the integers: the number of steps of `scale`, of at most
+    2^20, is rounded to even and clipped to what the integers less their zero point are, from `low`
+    to `high`. NaN gives `low`.
+    """
+
+    amp = MixedPrecision.KEEP
+    excess = ExcessPrecision.NEVER
+
+    x: Tensor
+    scale: Float
+    low: Float
+    high: Float
+
+    @classmethod
+    def infer(cls, x: TensorType, **attrs: float) -> TensorType:
+        del attrs
+        if x.dtype != np.float32:
+            raise TypeRuleError(f"rounds f32, not {x.dtype}")
+        return x
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, scale: float, low: float, high: float) -> np.ndarray:
+        step = np.float32(scale)
+        rounded = np.rint(x / step)
+        steps = np.clip(np.where(np.isnan(rounded), np.float32(low), rounded), low, high)
+        return (steps.astype(np.float32) + np.float32(0)) * step  # an integer 0 has no sign
+
+
 class DynamicQuantizeOp(GraphOp, name="dynamic_quantize"):
     """`x`, f32, as u8 over the range of its elements and 0, with the scale and the zero point (ONNX
     DynamicQuantizeLinear).
@@ -133,4 +168,5 @@ class DynamicQuantizeOp(GraphOp, name="dynamic_quantize"):
 
 quantize = builder(QuantizeOp)
 dequantize = builder(DequantizeOp)
+fake_quantize = builder(FakeQuantizeOp)
 dynamic_quantize = tuple_builder(DynamicQuantizeOp)

@@ -5,7 +5,16 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
-from ..kernels.scalar_functions import SMALL, clamp, like, product, round_half_even, round_small
+from ..kernels.division import divide_small, is_divisor
+from ..kernels.scalar_functions import (
+    SMALL,
+    clamp,
+    like,
+    product,
+    round_half_even,
+    round_small,
+    round_small_float,
+)
 from .conversion import convert_scalar
 from .scalar_rules import NOT_F32, scalar_rule
 
@@ -47,3 +56,16 @@ def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.V
         difference = convert_scalar(whole, _I32, wide)
     y = product(difference, convert_scalar(scale, given, wide))
     return convert_scalar(y, wide, target)
+
+
+@scalar_rule(graph.FakeQuantizeOp, vector=True)
+def fake_quantize(op: graph.GraphOp, x: ir.Value) -> ir.Value:
+    """Clamp, divide, round. The ends of the range lie within rounding of a step, and so round to
+    it."""
+    step, low, high = (np.float32(op.attrs[name]) for name in ("scale", "low", "high"))
+    if is_divisor(step):
+        inside = clamp(x, like(low * step, x), like(high * step, x))
+        steps = divide_small(inside, step)
+    else:
+        steps = clamp(arith.divf(x, like(step, x)), like(low, x), like(high, x))
+    return product(round_small_float(steps), like(step, x))

@@ -22,7 +22,9 @@ ScalarRule = Callable[..., Scalar]
 NOT_F32 = "its operands or its result are no f32"
 IN_F64 = "it computes in scalars of f64"
 UNMEASURED = "rare in epilogues, where its speed is unmeasured"
-VECTOR_TYPES = frozenset(map(np.dtype, (np.float32, np.int32, np.int8, np.uint8)))
+VECTOR_TYPES = frozenset(
+    map(np.dtype, (np.float32, np.int32, np.int16, np.uint16, np.int8, np.uint8))
+)
 """Element types of the vectors in epilogues."""
 
 

@@ -84,6 +84,12 @@ def round_small(x: Scalar) -> Scalar:
     return arith.subi(bits, integer_like(int(np.float32(_ROUND).view(np.int32)), bits))
 
 
+def round_small_float(x: Scalar) -> Scalar:
+    """The integer nearest to an f32 `x` of at most `SMALL`, as f32, halves to even; 0 has no
+    sign."""
+    return arith.subf(arith.addf(x, like(_ROUND, x)), like(_ROUND, x))
+
+
 def product(a: Scalar, b: Scalar) -> Scalar:
     """``a * b``, rounded before anything is added to it, as between two graph ops.
 

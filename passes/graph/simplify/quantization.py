@@ -54,11 +54,9 @@ def pool_quantized(op: graph.MaxPoolOp) -> Any:
     inner = _dequantized_alike(op.x)
     if inner is None or not _is_normal(inner.scale) or constant_scalar(inner.scale) < 0:
         return None
-    attrs = op.attrs
-    borders = zip(attrs["kernel"], attrs["dilations"], attrs["low"], attrs["high"], strict=True)
-    if any(max(low, high) > (size - 1) * step for size, step, low, high in borders):
+    if not graph.has_full_windows(op):
         return None
-    pooled = graph.max_pool(inner.x, **attrs)
+    pooled = graph.max_pool(inner.x, **op.attrs)
     return graph.dequantize(pooled, inner.scale, inner.zero_point, **inner.attrs)
 
 
