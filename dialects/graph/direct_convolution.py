@@ -13,15 +13,15 @@ from .window import from_channels_first, output_sizes, split_layout, to_channels
 
 
 class DirectConvOp(KernelContraction, name="direct_conv"):
-    """A convolution over one or two axes with the weights in panels.
+    """A convolution over one to three axes with the weights in panels.
 
     `x` [N, H, W, C], or [N, C, H, W] with the `layout` ``channels_first``, `w`
-    [panels, kernel H, kernel W, C/groups, n], result [N, H', W', features], or all without H; the
-    other attributes are those of `conv`. A panel holds `n` features of one group side by side, in
-    vectors of `lanes`, of which the last may be partial. If panels do not fill the `features` of
-    the only group evenly, the last one begins in that before it. `tile_w` is the number of output
-    positions along W per tile: their accumulators and a panel fill the registers. In a depthwise
-    convolution, a panel holds `n` channels, each a group.
+    [panels, kernel H, kernel W, C/groups, n], result [N, H', W', features], or all without H, or
+    with a D before it; the other attributes are those of `conv`. A panel holds `n` features of one
+    group side by side, in vectors of `lanes`, of which the last may be partial. If panels do not
+    fill the `features` of the only group evenly, the last one begins in that before it. `tile_w` is
+    the number of output positions along W per tile: their accumulators and a panel fill the
+    registers. In a depthwise convolution, a panel holds `n` channels, each a group.
     """
 
     x: Tensor
@@ -50,7 +50,7 @@ class DirectConvOp(KernelContraction, name="direct_conv"):
     ) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.float32:
             raise TypeRuleError(f"convolves f32, not {x.dtype} with {w.dtype}")
-        if x.rank not in (3, 4) or w.rank != x.rank + 1 or not w.is_static or tile_w < 1:
+        if x.rank not in (3, 4, 5) or w.rank != x.rank + 1 or not w.is_static or tile_w < 1:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, channels, width = w.static_shape
         depthwise = groups == features and channels == 1

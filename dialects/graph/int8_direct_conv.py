@@ -19,10 +19,10 @@ AMX_WIDTH = 32
 
 
 class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
-    """A convolution of 8-bit integers over one or two axes, accumulated in i32: `x` [N, H, W, C] of
-    u8, `w` [panels, kernel H, kernel W, ceil(C/groups/4), n, 4] of i8, result [N, H', W',
-    features], or all without H. The image is padded with `border`; other attributes are those of
-    `conv`.
+    """A convolution of 8-bit integers over one to three axes, accumulated in i32: `x` [N, H, W, C]
+    of u8, `w` [panels, kernel H, kernel W, ceil(C/groups/4), n, 4] of i8, result [N, H', W',
+    features], or all without H, or with a D before it. The image is padded with `border`; other
+    attributes are those of `conv`.
 
     A panel holds `n` features of one group side by side, with four consecutive channels of each
     adjacent (the VNNI layout). Behind the channels of the only group there are zeros, and if panels
@@ -63,7 +63,7 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
     ) -> TensorType:
         if x.dtype != np.uint8 or w.dtype != np.int8:
             raise TypeRuleError(f"convolves u8 with i8, not {x.dtype} with {w.dtype}")
-        if x.rank not in (3, 4) or w.rank != x.rank + 2 or not w.is_static or tile_w < 1:
+        if x.rank not in (3, 4, 5) or w.rank != x.rank + 2 or not w.is_static or tile_w < 1:
             raise TypeRuleError(f"cannot convolve {x} with panels {w}, {tile_w} pixels at a time")
         panels, *kernel, quads, width, group = w.static_shape
         depthwise = group == quads == 1 and groups == features
@@ -119,7 +119,14 @@ def is_regular(x: TensorType, w: TensorType, groups: int, window: Mapping[str, A
     channels, width = w.static_shape[-3] * INT8_GROUP, w.static_shape[-2]
     fills = channels % INT8_K_STEPS["amx"] == 0 and width == AMX_WIDTH and groups == 1
     steps = all(stride == 1 for stride in window["strides"])
-    return x.is_static and fills and steps and not any((*window["low"], *window["high"]))
+    is_volume = x.rank > 4
+    return (
+        x.is_static
+        and not is_volume
+        and fills
+        and steps
+        and not any((*window["low"], *window["high"]))
+    )
 
 
 def pack_int8_kernel(w: np.ndarray, width: int, group: int = INT8_GROUP) -> np.ndarray:

@@ -17,6 +17,11 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .conv_weights import ConvWeights
 from .pixel_tiles import PixelTile, PixelTiles
+from .quantized_operands import has_named_planes
+
+IMAGE_RANKS = (3, 4, 5)
+"""Ranks of sequences, images and volumes."""
+VOLUME_RANK = 5
 
 MIN_PIXELS = 4
 """Minimum length of a result row: in shorter ones, tiles cannot fill the registers."""
@@ -49,9 +54,9 @@ class GraphDirectConv(Pass):
     -->
     %1 = "graph.direct_conv"(%x, %w') {tile_w = 6} : 1x56x56x64, 1x3x3x64x64
 
-    For channels-last images and sequences of f32. Small groups are joined, with zeros between
-    them, until they fill a vector; in depthwise convolutions, channels fill it. Weights that the
-    run computes are moved into panels by it. Exact up to the order of sums.
+    For channels-last images, sequences and volumes of f32. Small groups are joined, with zeros
+    between them, until they fill a vector; in depthwise convolutions, channels fill it. Weights
+    that the run computes are moved into panels by it. Exact up to the order of sums.
     """
 
     name = "graph-direct-conv"
@@ -76,7 +81,7 @@ class DirectConv(Rewrite):
 
     def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
         attrs, type_ = op.attrs, graph.type_of(op.w)
-        if attrs["layout"] != "channels_last" or type_.rank not in (3, 4):
+        if attrs["layout"] != "channels_last" or type_.rank not in IMAGE_RANKS:
             return None
         return {"weights": ConvWeights.of(op.w), "attrs": attrs} if type_.is_static else None
 
@@ -86,6 +91,8 @@ class DirectConv(Rewrite):
             return "only f32 is convolved directly"
         if isinstance(image[-1], Dim):
             return "the number of channels is not known at compile time"
+        if has_named_planes(op):
+            return "the number of planes of a volume is not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matmul"
         if at_least(MIN_PIXELS - 1, result[-2]):

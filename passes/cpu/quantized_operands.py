@@ -14,7 +14,7 @@ MAX_K = (1 << 31) // (255 * 128)
 MAX_BITS = 8
 """Bits of a weight; those of fewer are widened."""
 
-MAX_CONV_RANK = 4
+MAX_CONV_RANK = 5
 """Rank of the images that the kernels convolve."""
 
 CHANNEL_MULTIPLE = 8
@@ -86,10 +86,18 @@ def reason_against_conv(
     """The reason why the kernels do not convolve with `weights`, channels first, or None; for
     `fewest` see `reason_against_group`."""
     if weights.ndim > MAX_CONV_RANK:
-        return "it has more than two spatial axes"
+        return "it has more than three spatial axes"
+    if has_named_planes(op):
+        return "the number of planes of a volume is not known at compile time"
     if op.attrs["groups"] > 1 and weights.shape[1] == 1:
         return reason_against_channels(weights.shape[0], op.attrs["groups"])
     return reason_against_group(weights.shape[1], op.attrs["groups"], fewest)
+
+
+def has_named_planes(op: graph.ConvOp) -> bool:
+    """Return whether `op` convolves a volume whose planes have no known number."""
+    _, _, extents = graph.split_layout(graph.type_of(op.x).shape, op.attrs["layout"])
+    return len(extents) == 3 and not isinstance(extents[0], int)
 
 
 def reason_against_group(channels: int, groups: int, fewest: int = graph.INT8_GROUP) -> str | None:

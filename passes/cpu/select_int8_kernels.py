@@ -18,9 +18,15 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from ..kernels.group_dot import INT8_DOTS
 from ..kernels.vector_registers import choose_tile
-from .direct_convolution import MIN_PIXELS, is_depthwise, join_small_groups
+from .direct_convolution import (
+    IMAGE_RANKS,
+    MIN_PIXELS,
+    VOLUME_RANK,
+    is_depthwise,
+    join_small_groups,
+)
 from .pixel_tiles import PixelTile, PixelTiles
-from .quantized_operands import reason_against_group
+from .quantized_operands import has_named_planes, reason_against_group
 
 MIN_COLUMNS = 4
 """Columns of a matmul, or features of a convolution, that fill enough of a vector of 16."""
@@ -142,8 +148,10 @@ class PackInt8Conv(_Pack):
         return "it is padded" if is_padded and self._is_matmul(op, weights) else None
 
     def _reason_against_groups(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
-        if weights.ndim not in (3, 4) or 0 in (*graph.type_of(op.x).shape, *weights.shape):
-            return "it has groups and more than two spatial axes, or is empty"
+        if weights.ndim not in IMAGE_RANKS or 0 in (*graph.type_of(op.x).shape, *weights.shape):
+            return "it has groups and more than three spatial axes, or is empty"
+        if has_named_planes(op):
+            return "the number of planes of a volume is not known at compile time"
         if is_depthwise(weights, op.attrs):
             fills = self._depthwise_tile(op).features % self.cpu.lanes == 0
             masks_bytes = self.cpu.vector_bits == 512
@@ -219,6 +227,8 @@ class PackInt8Conv(_Pack):
         attrs = op.attrs
         if self.unit != "amx" or not graph.type_of(op.x).is_static or attrs["groups"] > 1:
             return False
+        if weights.ndim == VOLUME_RANK:
+            return False
         channels, features = weights.shape[-2:]
         fills = not channels % graph.INT8_K_STEPS["amx"] and not features % graph.AMX_WIDTH
         is_padded = any((*attrs["low"], *attrs["high"]))
@@ -227,6 +237,8 @@ class PackInt8Conv(_Pack):
     @staticmethod
     def _is_matmul(op: graph.ConvOp, weights: np.ndarray) -> bool:
         """Return whether the windows of a convolution are better laid out as rows of a matmul: of
-        pointwise kernels, of three or more axes, of rows too short for a tile."""
+        pointwise kernels, of more than three axes or of named planes, of rows too short for a
+        tile."""
         short = at_least(MIN_PIXELS - 1, graph.type_of(op.result).shape[-2])
-        return is_pointwise(weights, op.attrs) or weights.ndim not in (3, 4) or short
+        other = weights.ndim not in IMAGE_RANKS or has_named_planes(op)
+        return is_pointwise(weights, op.attrs) or other or short

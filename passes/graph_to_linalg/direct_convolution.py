@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
-from ..kernels.direct_conv_shape import DirectConvShape
+from ..kernels.direct_conv_shape import DirectConvShape, Planes
 from ..kernels.direct_convolution import DirectConvEmitter
 from ..kernels.epilogue import VectorEpilogue
 from .image_extents import dynamic_sizes, known_extents
@@ -31,7 +31,7 @@ def shape_of(op: graph.DirectConvOp) -> DirectConvShape:
         along_axes(kernel, 1), along_axes(attrs["strides"], 1),
         along_axes(attrs["dilations"], 1),
         along_axes(attrs["low"], 0), nr=panel, groups=attrs["groups"], tile_w=attrs["tile_w"],
-        lanes=attrs["lanes"], planar=attrs["layout"] == "channels_first",
+        lanes=attrs["lanes"], planar=attrs["layout"] == "channels_first", planes=planes_of(op),
     )  # fmt: skip
 
 
@@ -44,14 +44,30 @@ def dynamic_sizes_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> list[Di
 def extents_of(
     op: graph.DirectConvOp | graph.Int8DirectConvOp,
 ) -> tuple[graph.Shape, graph.Shape]:
-    """The image and the result as [N, H, W, C]; a sequence is an image of one row."""
-    layout = op.attrs["layout"] if isinstance(op, graph.DirectConvOp) else "channels_last"
-    batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, layout)
-    *out, features = graph.type_of(op.result).shape
+    """The image and the result as [N, H, W, C]; a sequence is an image of one row, and the planes
+    of a volume are left out (`planes_of`)."""
+    batch, channels, extents = graph.split_layout(graph.type_of(op.x).shape, _layout_of(op))
+    out, *sizes, features = graph.type_of(op.result).shape
     row = [1] * (2 - len(extents))
-    return (batch, *row, *extents, channels), (out[0], *row, *out[1:], features)
+    return (batch, *row, *extents[-2:], channels), (out, *row, *sizes[-2:], features)
+
+
+def planes_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> Planes:
+    """The axis of a volume that an image does not have."""
+    _, _, extents = graph.split_layout(graph.type_of(op.x).shape, _layout_of(op))
+    if len(extents) < 3:
+        return Planes()
+    window = (op.attrs[name][0] for name in ("strides", "dilations", "low"))
+    image, result = extents[0], graph.type_of(op.result).shape[1]
+    taps = graph.type_of(op.w).static_shape[1]
+    return Planes(graph.static_size(image), graph.static_size(result), taps, *window)
+
+
+def _layout_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> str:
+    return op.attrs["layout"] if isinstance(op, graph.DirectConvOp) else "channels_last"
 
 
 def along_axes(values: Sequence[int], above: int) -> tuple[int, int]:
-    """`values` along both axes of an image; a sequence is an image of one row."""
-    return (above, values[0]) if len(values) == 1 else (values[0], values[1])
+    """`values` along both axes of an image; a sequence is an image of one row, and a volume one of
+    its planes."""
+    return (above, values[0]) if len(values) == 1 else (values[-2], values[-1])

@@ -17,7 +17,7 @@ from ..kernels.group_dot import INT8_DOTS, GroupDot, WideningDot, exceeds_pairs
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
 from ..kernels.int8_matmul import QuadsMatmulShape
 from ..kernels.vnni_matmul import VnniMatmulEmitter
-from .direct_convolution import along_axes, dynamic_sizes_of, extents_of
+from .direct_convolution import along_axes, dynamic_sizes_of, extents_of, planes_of
 from .image_extents import known_extents
 from .kernel_calls import Operand, compute
 from .kernel_rules import always, lowers_with_epilogue
@@ -69,7 +69,7 @@ def int8_direct_conv(
         along_axes(attrs["low"], 0), nr=width, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], dot=dot,
         border=attrs["border"] if is_padded else 0,
-        factors=_factors(op, attrs["groups"] * quads * group),
+        factors=_factors(op, attrs["groups"] * quads * group), planes=planes_of(op),
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
     return compute(

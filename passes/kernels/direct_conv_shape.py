@@ -29,6 +29,19 @@ class RowTile:
 
 
 @dataclass(frozen=True)
+class Planes:
+    """The first spatial axis of a volume, whose planes are images: planes of the image, all in one
+    batch, and of the result, and the window along them."""
+
+    image: int = 1
+    result: int = 1
+    kernel: int = 1
+    stride: int = 1
+    dilation: int = 1
+    low: int = 0
+
+
+@dataclass(frozen=True)
 class DirectConvShape:
     """The sizes of a convolution and of its tiles."""
 
@@ -46,6 +59,8 @@ class DirectConvShape:
     lanes: int
     planar: bool = False
     """True if the image is channels-first (NCHW) in memory."""
+    planes: Planes = Planes()
+    """The planes of each image, if it is a volume."""
 
     @property
     def flops(self) -> int | None:
@@ -58,7 +73,13 @@ class DirectConvShape:
     @property
     def flops_per_image(self) -> int:
         """FLOPs of an image, whose sizes must be known."""
-        return 2 * math.prod(known_sizes(self.result)) * math.prod(self.kernel) * self.channels
+        pixels = math.prod(known_sizes(self.result)) * self.planes.result
+        return 2 * pixels * self.taps * self.channels
+
+    @property
+    def taps(self) -> int:
+        """Taps of the kernel."""
+        return math.prod(self.kernel) * self.planes.kernel
 
     @property
     def channels(self) -> int:
@@ -102,7 +123,7 @@ class DirectConvShape:
         images, height = self.result[:2]
         assert images is not None
         assert height is not None
-        return images * height
+        return images * self.planes.result * height
 
     @property
     def chunk(self) -> int:
@@ -125,7 +146,8 @@ class DirectConvShape:
         if self.has_known_rows:
             return index(self.workgroups)
         extents = ImageSizes.of(self.image, self.result, sizes)
-        rows = index(product(extents.images, extents.result_height))
+        planes = product(extents.images, self.planes.result)
+        rows = index(product(planes, extents.result_height))
         chunks = arith.ceildivui(rows, self.count_chunk(rows))
         return arith.muli(chunks, index(self.panels))
 

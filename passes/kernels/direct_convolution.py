@@ -9,11 +9,12 @@ Otherwise they read zeros instead, and the last tile of a row overlaps the one b
 In a depthwise convolution, a tap multiplies vectors of channels, and channels are not summed.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
-from .direct_conv_shape import DirectConvShape, RowTile
+from .direct_conv_shape import DirectConvShape, Planes, RowTile
 from .emitter import Registers, VectorEmitter, VectorSlice
 from .epilogue import Epilogue, OutputPosition
 from .image_extents import ImageSizes
@@ -40,13 +41,15 @@ class _Panel:
 class _Row:
     """A row of the result: offsets of the first pixel that its first taps read, without padding
     along the row, and of its first result; bounds of the kernel rows inside the image; the rows
-    of the buffer that kernel row 0 reads, and in which the image begins."""
+    of the buffer that kernel row 0 reads, and in which the image begins; of a volume, the plane
+    that the first taps read, which may be before it."""
 
     image: ir.Value
     result: ir.Value
     taps: tuple[ir.Value, ir.Value]
     first: ir.Value
     origin: ir.Value
+    plane: ir.Value | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,10 @@ class DirectConvEmitter(VectorEmitter):
 
     @property
     def image_rows(self) -> Index:
-        """Rows of one image in memory, over all planes if it is planar."""
-        return product(self.sizes.height, self.shape.image[3] if self.shape.planar else 1)
+        """Rows of one image in memory, over all planes of a volume, and all channels if it is
+        planar."""
+        rows = product(self.sizes.height, self.shape.planes.image)
+        return product(rows, self.shape.image[3] if self.shape.planar else 1)
 
     @property
     def pixel_stride(self) -> int:
@@ -96,7 +101,9 @@ class DirectConvEmitter(VectorEmitter):
     @property
     def channel_stride(self) -> Index:
         """Stride from one channel of a pixel to the next, in elements."""
-        return product(self.sizes.height, self.sizes.width) if self.shape.planar else 1
+        if not self.shape.planar:
+            return 1
+        return product(product(self.sizes.height, self.sizes.width), self.shape.planes.image)
 
     # The kernel, from the outside in
 
@@ -110,7 +117,8 @@ class DirectConvEmitter(VectorEmitter):
             first = self.times(number, shape.chunk)
             last = self.add(first, shape.chunk)
         else:
-            rows = self.index(product(self.sizes.images, self.sizes.result_height))
+            planes = product(self.sizes.images, shape.planes.result)
+            rows = self.index(product(planes, self.sizes.result_height))
             chunk = shape.count_chunk(rows)
             first = self.times(number, chunk)
             last = arith.minui(arith.addi(first, chunk), rows)
@@ -120,7 +128,12 @@ class DirectConvEmitter(VectorEmitter):
         """Emit one row of the result by a panel."""
         positions = self.index(self.sizes.result_height)
         batch, position = arith.divui(row, positions), arith.remui(row, positions)
-        self.row_of(position, self.times(batch, self.image_rows), row, panel)
+        planes, first = self.shape.planes, None
+        if planes != Planes():
+            count = self.index(planes.result)
+            batch, plane = arith.divui(batch, count), arith.remui(batch, count)
+            first = self.add(self.times(plane, planes.stride), -planes.low)
+        self.row_of(position, self.times(batch, self.image_rows), row, panel, first)
 
     def rows_of(self, position: ir.Value, count: Index, origin: ir.Value, row: ir.Value) -> None:
         """Emit `count` result rows of one image, from row `position` on, into the rows of the
@@ -134,8 +147,15 @@ class DirectConvEmitter(VectorEmitter):
 
         self.repeat(0, self.shape.panels, panel)
 
-    def row_of(self, position: ir.Value, origin: ir.Value, row: ir.Value, panel: ir.Value) -> None:
-        """Emit one row by a panel; see `rows_of`."""
+    def row_of(
+        self,
+        position: ir.Value,
+        origin: ir.Value,
+        row: ir.Value,
+        panel: ir.Value,
+        plane: ir.Value | None = None,
+    ) -> None:
+        """Emit one row by a panel; see `rows_of`, and `_Row` for `plane`."""
         shape = self.shape
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
         line = product(self.sizes.width, self.pixel_stride)
@@ -143,11 +163,11 @@ class DirectConvEmitter(VectorEmitter):
         image = self.times(first, line)
         image = self.add(image, self.times(self._first_channel(panel), self.channel_stride))
         feature = self._first_feature(panel)
-        size = shape.kernel[0] * shape.kernel[1] * shape.channels * shape.nr
+        size = shape.taps * shape.channels * shape.nr
         columns = product(self.sizes.result_width, shape.result[3])
         result = self.add(self.times(row, columns), feature)
         self._tiles(
-            _Row(image, result, self._rows_inside(top), first, origin),
+            _Row(image, result, self._rows_inside(top), first, origin, plane),
             _Panel(feature, self.times(panel, size)),
         )
 
@@ -329,24 +349,64 @@ class DirectConvEmitter(VectorEmitter):
             for offset in offsets
             for part, at, mask in zip(shape.parts, features, masks, strict=True)
         ]
-        accumulators = self.initial(len(offsets), row.taps, panel.weights)
 
-        def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
-            line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
-            image = self.add(base, self.row_offset(row.origin, row.first, tap))
-            return taps(image, self.add(panel.weights, line), registers)
+        def plane(
+            image: ir.Value, weights: ir.Value, inside: tuple[ir.Value, ir.Value], sums: Registers
+        ) -> Registers:
+            def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
+                line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
+                start = self.add(image, self.row_offset(row.origin, row.first, tap))
+                return taps(start, self.add(weights, line), registers)
 
-        accumulators = self.loop(row.taps, accumulators, kernel_row)
+            sums = self.beside(len(offsets), inside, weights, sums)
+            return self.loop(inside, sums, kernel_row)
+
+        accumulators = self.zeros(len(offsets), shape.parts)
+        if row.plane is None:
+            accumulators = plane(base, panel.weights, row.taps, accumulators)
+        else:
+            accumulators = self._all_planes(base, row, panel.weights, accumulators, plane)
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset, spot.mask)
 
-    def initial(
-        self, pixels: int, inside: tuple[ir.Value, ir.Value], weights: ir.Value
+    def _all_planes(
+        self,
+        base: ir.Value,
+        row: _Row,
+        weights: ir.Value,
+        accumulators: Registers,
+        plane: Callable[..., Registers],
     ) -> Registers:
-        """The accumulators of `pixels` pixels of a row before its taps: the sums over the kernel
-        rows that are not within the bounds `inside` the image. Padded with zeros, they are zero."""
-        del inside, weights
-        return self.zeros(pixels, self.shape.parts)
+        """Accumulate the planes of the kernel: each by `plane`, which receives the image and the
+        weights of the plane, and the bounds of its kernel rows inside the image."""
+        shape, planes = self.shape, self.shape.planes
+        line = product(self.sizes.width, self.pixel_stride)
+        step = product(self.sizes.height, line)
+        size = math.prod(shape.kernel) * shape.channels * shape.nr
+        none = self.index(0)
+
+        def tap(number: ir.Value, registers: Registers) -> Registers:
+            assert row.plane is not None
+            at = self.add(row.plane, self.times(number, planes.dilation))
+            is_inside = self.compare(arith.CmpIPredicate.ult, at, planes.image)
+            first, last = (arith.select(is_inside, bound, none) for bound in row.taps)
+            image = self.add(base, self.times(at, step))
+            rows = self.add(weights, self.times(number, size))
+            return plane(image, rows, (first, last), registers)
+
+        return self.loop((self.index(0), self.index(planes.kernel)), accumulators, tap)
+
+    def beside(
+        self,
+        pixels: int,
+        inside: tuple[ir.Value, ir.Value],
+        weights: ir.Value,
+        accumulators: Registers,
+    ) -> Registers:
+        """Accumulate the kernel rows that are not within the bounds `inside` the image, for all of
+        `pixels` pixels of a row. Padded with zeros, they change nothing."""
+        del pixels, inside, weights
+        return accumulators
 
     def _taps(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
         """A function that accumulates the taps of a kernel row inside the image."""

@@ -177,13 +177,17 @@ class Int8DirectConvEmitter(DirectConvEmitter):
             return self.splat(self.shape.border, element=self.accumulator)
         return self.shape.dot.repeated(self._border_group())
 
-    def initial(
-        self, pixels: int, inside: tuple[ir.Value, ir.Value], weights: ir.Value
+    def beside(
+        self,
+        pixels: int,
+        inside: tuple[ir.Value, ir.Value],
+        weights: ir.Value,
+        accumulators: Registers,
     ) -> Registers:
         """See `DirectConvEmitter`."""
         shape = self.shape
         if not shape.border:
-            return super().initial(pixels, inside, weights)
+            return accumulators
         length, end = shape.kernel[1] * shape.channels, self.index(shape.kernel[0])
 
         def kernel_row(tap: ir.Value, sums: Registers) -> Registers:
@@ -194,7 +198,10 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         first, last = arith.minsi(inside[0], end), inside[1]
         sums = self.loop((self.index(0), first), self.zeros(1, shape.parts), kernel_row)
         sums = self.loop((arith.maxsi(last, first), end), sums, kernel_row)
-        return list(sums) * pixels
+        return [
+            arith.addi(total, more)
+            for total, more in zip(accumulators, list(sums) * pixels, strict=True)
+        ]
 
     def outside(
         self, tile: RowTile, tap: int, weights: ir.Value, accumulators: Registers

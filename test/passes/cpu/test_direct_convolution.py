@@ -45,10 +45,20 @@ CASES = [
     ConvCase((2, 5, 9, 14), (37, 5, 3, 3), "residual", (("pads", [1] * 4),)),
     ConvCase((1, 1, 400), (129, 1, 64), "relu", (("strides", [16]),)),
 ]  # fmt: skip
+VOLUMES = [
+    ConvCase((2, 16, 5, 9, 11), (32, 16, 3, 3, 3), "relu", (("pads", [1] * 6),)),
+    ConvCase((1, 3, 7, 9, 13), (24, 3, 3, 2, 3), "bias",
+             (("strides", [2, 1, 2]), ("dilations", [1, 2, 1]), ("pads", [2, 0, 1, 1, 1, 1]))),
+    ConvCase((1, 32, 6, 8, 12), (32, 1, 3, 3, 3), "relu",
+             (("group", 32), ("dilations", [2, 1, 1]), ("pads", [2, 1, 1, 5, 1, 1]))),
+    ConvCase((2, 16, 5, 9, 12), (16, 8, 2, 1, 1), "skip",
+             (("group", 2), ("pads", [0, 0, 0, 1, 0, 0]))),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("vector_bits", "cases"), [(128, CASES[::2]), (256, CASES[1::2]), (512, CASES)]
+    ("vector_bits", "cases"),
+    [(128, CASES[::2]), (256, CASES[1::2]), (512, [*CASES, *VOLUMES])],
 )
 def test_compiled(vector_bits, cases):
     """Each case with the longest vectors, and with shorter ones."""
@@ -104,7 +114,11 @@ NAMED_CASES = [
 
 @pytest.mark.parametrize(
     ("vector_bits", "named", "cases"),
-    [(512, (0, 2, 3), NAMED_CASES[::2]), (128, (0, 3), NAMED_CASES[1::2])],
+    [
+        (512, (0, 2, 3), NAMED_CASES[::2]),
+        (128, (0, 3), NAMED_CASES[1::2]),
+        (256, (0, 3, 4), VOLUMES),
+    ],
 )
 def test_named_sizes(vector_bits, named, cases):
     """One program is right for sizes that grow and shrink, down to rows shorter than a tile."""
