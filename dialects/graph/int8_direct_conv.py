@@ -10,7 +10,7 @@ from .base import Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, require_equal_sizes
 from .convolution import ConvOp
 from .direct_convolution import pack_kernel, require_panels, side_by_side
-from .int8_matmul import INT8_GROUP, INT8_K_STEPS
+from .int8_matmul import INT8_GROUP, INT8_K_STEPS, join_bytes, of_elements
 from .types import TensorType
 from .window import output_sizes
 
@@ -32,7 +32,7 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
     `lanes` (see `int8_matmul`), with the accumulators of `tile_w` output positions along W in
     registers, or ``amx``, tiles of Intel's AMX (TDPBUSD), where the sizes are static, strides 1,
     groups 1, `C` a multiple of 64, `n` 32, of which the features are a multiple, and nothing is
-    padded. Sums wrap around.
+    padded. Sums wrap around. For `x_bytes`, see `int8_matmul`; no depthwise convolution has two.
     """
 
     x: Tensor
@@ -47,6 +47,7 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
     tile_w: Int
     lanes: Int
     unit: Str
+    x_bytes: Int
 
     @staticmethod
     def infer(
@@ -59,6 +60,7 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
         tile_w: int,
         lanes: int,
         unit: str,
+        x_bytes: int,
         **window: Any,
     ) -> TensorType:
         if x.dtype != np.uint8 or w.dtype != np.int8:
@@ -74,8 +76,9 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
                 f"panels {w} do not hold {groups} groups in groups of {INT8_GROUP} channels"
             )
         require_panels(w, panels, width, features, groups)
-        if not 0 <= border <= 255:
-            raise TypeRuleError(f"the border must be of u8, not {border}")
+        if not 0 <= border < 256**x_bytes or (depthwise and x_bytes > 1):
+            raise TypeRuleError(f"the border must be of {x_bytes} bytes, not {border}")
+        x = of_elements(x, x_bytes, unit)
         channels, most = x.shape[-1], group * quads * groups
         ends_in_last = groups == 1 and isinstance(channels, int) and -(-channels // group) == quads
         if not ends_in_last:
@@ -99,9 +102,11 @@ class Int8DirectConvOp(KernelContraction, name="int8_direct_conv"):
         tile_w: int,
         lanes: int,
         unit: str,
+        x_bytes: int,
         **options: Any,
     ) -> np.ndarray:
         del tile_w, lanes, unit
+        x = join_bytes(x, x_bytes)
         channels = np.moveaxis(w, -1, -2)  # [panels, kernel..., C/4, 4, n]
         channels = channels.reshape(*w.shape[:-3], -1, w.shape[-2])
         channels = channels[..., : x.shape[-1], :]  # all of a group, if there are several

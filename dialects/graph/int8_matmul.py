@@ -3,9 +3,10 @@
 import numpy as np
 
 from .attributes import Int, Str
-from .base import Tensor, TypeRuleError, builder
+from .base import GraphOp, Tensor, TypeRuleError, builder
 from .contraction import KernelContraction, MatmulOp
 from .packed_matmul import pack_weights, require_grouped_panels
+from .traits import MixedPrecision
 from .types import TensorType
 
 INT8_GROUP = 4
@@ -24,6 +25,8 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
     names the instruction set: ``amx``, tiles of Intel's AMX (TDPBUSD), where `K` is a multiple of
     64, or vectors with the accumulators of `mr` rows in registers: ``avx512vnni`` and ``avxvnni``
     (VPDPBUSD on 512 and 256 bits) or ``avx2`` (VPMADDUBSW and VPMADDWD). Sums wrap around.
+
+    Elements of `x` with 2 `x_bytes` are of u16, on vectors, as `split_bytes` gives them: [..., 2K].
     """
 
     x: Tensor
@@ -31,21 +34,64 @@ class Int8MatmulOp(KernelContraction, name="int8_matmul"):
     mr: Int
     columns: Int
     unit: Str
+    x_bytes: Int
 
     @staticmethod
-    def infer(x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str) -> TensorType:
+    def infer(
+        x: TensorType, w: TensorType, *, mr: int, columns: int, unit: str, x_bytes: int
+    ) -> TensorType:
         if x.dtype != np.uint8 or w.dtype != np.int8:
             raise TypeRuleError(f"multiplies u8 by i8, not {x.dtype} by {w.dtype}")
-        require_grouped_panels(x, w, INT8_GROUP, mr, columns, unit, INT8_K_STEPS)
+        elements = of_elements(x, x_bytes, unit)
+        require_grouped_panels(elements, w, INT8_GROUP, mr, columns, unit, INT8_K_STEPS)
         return x.with_dtype(np.dtype(np.int32)).with_shape((*x.shape[:-1], columns))
 
     @staticmethod
-    def evaluate(x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, unit: str) -> np.ndarray:
+    def evaluate(
+        x: np.ndarray, w: np.ndarray, *, mr: int, columns: int, unit: str, x_bytes: int
+    ) -> np.ndarray:
         del mr, unit
+        x = join_bytes(x, x_bytes)
         panels, groups, width, group = w.shape
         matrix = w.transpose(1, 3, 0, 2).reshape(groups * group, panels * width)[:, :columns]
         y = MatmulOp.evaluate(np.atleast_2d(x), matrix[: x.shape[-1]])
         return y.reshape(*x.shape[:-1], columns)
+
+
+class SplitBytesOp(GraphOp, name="split_bytes"):
+    """The low bytes of each row of `x` [..., C] of u16, then the high ones: [..., 2C] of u8."""
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+
+    @staticmethod
+    def infer(x: TensorType) -> TensorType:
+        if x.dtype != np.uint16 or x.rank < 1:
+            raise TypeRuleError(f"splits rows of u16, not {x}")
+        return x.with_dtype(np.dtype(np.uint8)).with_shape((*x.shape[:-1], 2 * x.shape[-1]))
+
+    @staticmethod
+    def evaluate(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x & 255, x >> 8], axis=-1).astype(np.uint8)
+
+
+def join_bytes(x: np.ndarray, x_bytes: int) -> np.ndarray:
+    """The elements of `x_bytes` bytes that `x` holds."""
+    if x_bytes == 1:
+        return x
+    low, high = np.split(x.astype(np.uint16), 2, axis=-1)
+    return low + 256 * high
+
+
+def of_elements(x: TensorType, x_bytes: int, unit: str) -> TensorType:
+    """The type `x` of bytes with the number of elements, of `x_bytes` each, along the last axis."""
+    size = x.shape[-1]
+    if x_bytes == 1:
+        return x
+    if x_bytes != 2 or unit == "amx" or not isinstance(size, int) or size % 2:
+        raise TypeRuleError(f"{x} holds no elements of {x_bytes} bytes for {unit}")
+    return x.with_shape((*x.shape[:-1], size // 2))
 
 
 def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
@@ -58,3 +104,4 @@ def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
 
 
 int8_matmul = builder(Int8MatmulOp)
+split_bytes = builder(SplitBytesOp)

@@ -20,7 +20,14 @@ MAX_CONV_RANK = 5
 CHANNEL_MULTIPLE = 8
 """Channels of depthwise convolutions come in multiples of it, so that they fill vectors."""
 
+MAX_WORD_SUM = (1 << 31) // 65535
+"""Sum of weights of one sign whose products with u16 i32 sums without overflow."""
+
 _I32, _F32, _U8 = np.dtype(np.int32), np.dtype(np.float32), np.dtype(np.uint8)
+_UNSIGNED = {
+    np.dtype(f"{sign}{size}"): np.dtype(f"u{size}") for size in (1, 2) for sign in ("i", "u")
+}
+"""The unsigned type of each type of activations."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,17 @@ class QuantizedWeights:
         low = self.integers.min(others, keepdims=True, initial=0)
         high = self.integers.max(others, keepdims=True, initial=0)
         return np.where(low < -128, low + 128, np.maximum(high - 127, 0)).astype(np.int32)
+
+    def reason_against_words(self, axis: int) -> str | None:
+        """The reason why activations of 16 bits are not multiplied by these weights, whose features
+        are along `axis`, byte by byte; or None."""
+        if self.offsets(axis).any():
+            return "the weights less their zero point exceed 8 bits, and activations have 16"
+        others = tuple(n for n in range(self.integers.ndim) if n != axis)
+        sums = [np.maximum(sign * self.integers, 0).sum(others).max(initial=0) for sign in (1, -1)]
+        if max(sums) > MAX_WORD_SUM:
+            return "sums of products of 16 bits would exceed 32 bits"
+        return None
 
     def reason_against(self, axis: int, terms: int) -> str | None:
         """The reason why the kernels do not multiply these weights, whose features are along
@@ -126,10 +144,10 @@ def reason_against_sums(terms: int, most: int = MAX_K) -> str | None:
 
 
 def quantized_input(value: ir.Value) -> graph.DequantizeOp | None:
-    """The op that dequantizes `value` from 8 bits by one scale and one constant zero point, or
-    None."""
+    """The op that dequantizes `value` from 8 or 16 bits by one scale and one constant zero point,
+    or None."""
     op = producer(value, graph.DequantizeOp)
-    if op is None or op.attrs["to"] != _F32 or graph.type_of(op.x).dtype not in (np.int8, np.uint8):
+    if op is None or op.attrs["to"] != _F32 or graph.type_of(op.x).dtype not in _UNSIGNED:
         return None
     scale = graph.type_of(op.scale)
     if scale.shape or scale.dtype != _F32 or constant_scalar(op.zero_point) is None:
@@ -137,27 +155,35 @@ def quantized_input(value: ir.Value) -> graph.DequantizeOp | None:
     return op
 
 
+def is_of_words(op: graph.DequantizeOp) -> bool:
+    """Return whether `op` dequantizes 16 bits."""
+    return graph.type_of(op.x).dtype.itemsize == 2
+
+
 def as_unsigned(op: graph.DequantizeOp) -> tuple[ir.Value, int]:
-    """The integers that `op` dequantizes, as u8, and their zero point; signed ones move up by
-    128."""
-    zero = int(constant_scalar(op.zero_point))
-    if graph.type_of(op.x).dtype == np.uint8:
+    """The integers that `op` dequantizes, as u8 or u16, and their zero point; signed ones move up
+    by half of their range."""
+    zero, dtype = int(constant_scalar(op.zero_point)), graph.type_of(op.x).dtype
+    if graph.is_unsigned(dtype):
         return op.x, zero
-    moved = graph.constant(value=np.array(zero + 128, np.uint8))
+    half = 1 << (8 * dtype.itemsize - 1)
+    moved = graph.constant(value=np.array(zero + half, _UNSIGNED[dtype]))
     source = producer(op.x, graph.QuantizeOp)
     if source is not None and constant_scalar(source.zero_point) == zero:
-        return graph.quantize(source.x, source.scale, moved), zero + 128
-    return moved_up(op.x), zero + 128
+        return graph.quantize(source.x, source.scale, moved), zero + half
+    return moved_up(op.x), zero + half
 
 
 def moved_up(x: ir.Value) -> ir.Value:
-    """``x + 128`` of i8, as u8; a table gives that instead of `x`."""
+    """``x + 128`` of i8, as u8, or that of i16 by half of its range; a table gives that instead of
+    `x`."""
     source = producer(x, graph.TableOp)
     if source is not None:
         moved = [n + 128 for n in source.attrs["table"]]
         return graph.table(source.x, **{**source.attrs, "table": moved, "to": _U8})
-    shift = graph.constant(value=np.array(128, np.int32))
-    return graph.cast(graph.add(graph.cast(x, to=_I32), shift), to=_U8)
+    dtype = graph.type_of(x).dtype
+    shift = graph.constant(value=np.array(1 << (8 * dtype.itemsize - 1), np.int32))
+    return graph.cast(graph.add(graph.cast(x, to=_I32), shift), to=_UNSIGNED[dtype])
 
 
 def is_dequantized(value: ir.Value) -> bool:
@@ -172,7 +198,7 @@ def reason_against_operands(x: ir.Value, w: ir.Value) -> str | None:
     if QuantizedWeights.of(w) is None:
         return "the weights are not constants of at most 8 bits with constant scales of f32"
     if quantized_input(x) is None:
-        return "the input is not of 8 bits, or has several scales, or no constant zero point"
+        return "the input is not of 8 or 16 bits, or has several scales, or no constant zero point"
     return None
 
 

@@ -1,7 +1,7 @@
 """Selection of the kernels that multiply 8-bit integers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +28,9 @@ from .direct_convolution import (
 from .pixel_tiles import PixelTile, PixelTiles
 from .quantized_operands import has_named_planes, reason_against_group
 
+UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16))
+"""Types of the left operand."""
+
 MIN_COLUMNS = 4
 """Columns of a matmul, or features of a convolution, that fill enough of a vector of 16."""
 
@@ -41,7 +44,8 @@ class CpuSelectInt8Kernels(Pass):
     -->
     %1 = "graph.int8_matmul"(%x, %w') {mr = 6} : 128x768xui8, 48x192x64x4xi8
 
-    Convolutions are channels last. Exact.
+    Convolutions are channels last. Exact. Elements of u16 are split into their bytes, for which a
+    kernel has accumulators of their own (`graph.split_bytes`).
     """
 
     name = "cpu-select-int8-kernels"
@@ -63,6 +67,13 @@ def vector_unit(unit: str) -> str:
     return "avx512vnni" if unit == "amx" else unit
 
 
+def _as_bytes(x: ir.Value) -> tuple[ir.Value, int]:
+    """The bytes of `x`, and their number in an element."""
+    if graph.type_of(x).dtype == np.uint8:
+        return x, 1
+    return graph.split_bytes(x), 2
+
+
 class _Pack(Rewrite):
     """Base of the rewrites to packed matmuls of 8-bit integers."""
 
@@ -72,8 +83,8 @@ class _Pack(Rewrite):
 
     def _reason_against(self, x: ir.Value, weights: np.ndarray) -> str | None:
         """The reason not to pack the matmul of `x`, or rows of it, by `weights` [K, N], or None."""
-        if graph.type_of(x).dtype != np.uint8 or weights.dtype != np.int8:
-            return "only u8 is multiplied by i8"
+        if graph.type_of(x).dtype not in UNSIGNED or weights.dtype != np.int8:
+            return "only u8 and u16 are multiplied by i8"
         if 0 in (*graph.type_of(x).shape, *weights.shape):
             return "an operand is empty"
         fills = weights.shape[0] % graph.INT8_GROUP == 0
@@ -86,17 +97,23 @@ class _Pack(Rewrite):
 
     def _build(self, x: ir.Value, weights: np.ndarray) -> ir.Value:
         rows = graph.element_count(graph.type_of(x).shape[:-1])
+        x, x_bytes = _as_bytes(x)
         k, columns = weights.shape
         is_narrow = columns < self.cpu.lanes
         known = rows if isinstance(rows, int) else None
         tile = choose_tile(known, max(columns, self.cpu.lanes), self.cpu)
         assert tile is not None
-        fills = not k % graph.INT8_K_STEPS["amx"] and not at_least(15, rows)
+        fills = not k % graph.INT8_K_STEPS["amx"] and not at_least(15, rows) and x_bytes == 1
         if self.unit == "amx" and fills and not is_narrow:
             panels = graph.constant(value=graph.pack_int8(weights, graph.AMX_WIDTH))
-            return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit="amx")
+            return graph.int8_matmul(
+                x, panels, mr=tile.rows, columns=columns, unit="amx", x_bytes=1
+            )
         panels = graph.constant(value=graph.pack_int8(weights, tile.width))
-        return graph.int8_matmul(x, panels, mr=tile.rows, columns=columns, unit=self.vectors)
+        rows_of_tile = max(tile.rows // x_bytes, 1)
+        return graph.int8_matmul(
+            x, panels, mr=rows_of_tile, columns=columns, unit=self.vectors, x_bytes=x_bytes
+        )
 
 
 class PackInt8Matmul(_Pack):
@@ -134,8 +151,8 @@ class PackInt8Conv(_Pack):
         return {"weights": weights} if graph.is_integer(weights.dtype) else None
 
     def check(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
-        if graph.type_of(op.x).dtype != np.uint8 or weights.dtype != np.int8:
-            return "only u8 is convolved with i8"
+        if graph.type_of(op.x).dtype not in UNSIGNED or weights.dtype != np.int8:
+            return "only u8 and u16 are convolved with i8"
         if op.attrs["groups"] > 1:
             return self._reason_against_groups(op, weights)
         reason = self._reason_against(op.x, weights.reshape(-1, weights.shape[-1]))
@@ -172,15 +189,16 @@ class PackInt8Conv(_Pack):
             panels = graph.constant(value=graph.pack_int8_kernel(weights, graph.AMX_WIDTH))
             return graph.int8_direct_conv(
                 op.x, panels, border=0, groups=1, features=weights.shape[-1], tile_w=1,
-                lanes=self.cpu.lanes, unit="amx", **window,
+                lanes=self.cpu.lanes, unit="amx", x_bytes=1, **window,
             )  # fmt: skip
         dense, groups, tile = self._panels(op, weights)
         image, around = self._image(op)
+        image, x_bytes = _as_bytes(image)
         group = 1 if is_depthwise(weights, op.attrs) else graph.INT8_GROUP
         panels = graph.constant(value=graph.pack_int8_kernel(dense, tile.features, group))
         return graph.int8_direct_conv(
             image, panels, groups=groups, features=weights.shape[-1], tile_w=tile.pixels,
-            lanes=self.cpu.lanes, unit=self.vectors, **{**window, **around},
+            lanes=self.cpu.lanes, unit=self.vectors, x_bytes=x_bytes, **{**window, **around},
         )  # fmt: skip
 
     def _panels(self, op: graph.ConvOp, weights: np.ndarray) -> tuple[np.ndarray, int, PixelTile]:
@@ -195,8 +213,14 @@ class PackInt8Conv(_Pack):
         return (
             dense,
             groups,
-            PixelTiles(self.cpu).dense(self._pixels(op), k, features, evenly=groups > 1),
+            self._dense_tiles(op).dense(self._pixels(op), k, features, evenly=groups > 1),
         )
+
+    def _dense_tiles(self, op: graph.ConvOp) -> PixelTiles:
+        """The tiles to choose from: words have accumulators for each of their bytes."""
+        if graph.type_of(op.x).dtype == np.uint8:
+            return PixelTiles(self.cpu)
+        return PixelTiles(replace(self.cpu, vector_registers=self.cpu.registers // 2 + 1))
 
     def _depthwise_tile(self, op: graph.ConvOp) -> PixelTile:
         return PixelTiles(self.cpu).depthwise(self._pixels(op), op.attrs["groups"])
@@ -225,9 +249,10 @@ class PackInt8Conv(_Pack):
         """Return whether the tiles of AMX convolve: one group, with strides of 1, over an image of
         static sizes."""
         attrs = op.attrs
-        if self.unit != "amx" or not graph.type_of(op.x).is_static or attrs["groups"] > 1:
+        type_ = graph.type_of(op.x)
+        if self.unit != "amx" or not type_.is_static or attrs["groups"] > 1:
             return False
-        if weights.ndim == VOLUME_RANK:
+        if weights.ndim == VOLUME_RANK or type_.dtype != np.uint8:
             return False
         channels, features = weights.shape[-2:]
         fills = not channels % graph.INT8_K_STEPS["amx"] and not features % graph.AMX_WIDTH

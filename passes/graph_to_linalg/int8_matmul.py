@@ -15,15 +15,17 @@ from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.group_dot import INT8_DOTS, GroupDot, WideningDot, exceeds_pairs
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
-from ..kernels.int8_matmul import QuadsMatmulShape
+from ..kernels.int8_matmul import QuadsMatmulShape, WordsMatmulEmitter
+from ..kernels.split_bytes import SplitBytes, SplitBytesEmitter
 from ..kernels.vnni_matmul import VnniMatmulEmitter
 from .direct_convolution import along_axes, dynamic_sizes_of, extents_of, planes_of
 from .image_extents import known_extents
-from .kernel_calls import Operand, compute
+from .kernel_calls import Operand, compute, run_emitter
 from .kernel_rules import always, lowers_with_epilogue
-from .lowering import Lowering
+from .lowering import Lowering, lowers
 from .operands import constant_tensor
 from .packed_matmul import row_count
+from .rows import row_chunks
 
 MOST_EXACT = 1 / 4
 """Share of the lines of weights that may exceed pairs (`exceeds_pairs`), at most, for the others to
@@ -45,9 +47,11 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
         nr=width, lanes=dot.lanes, mr=op.attrs["mr"], cpu=ctx.cpu, dot=dot,
         factors=_factors(op, group * groups),
     )  # fmt: skip
-    return compute(
-        ctx, VnniMatmulEmitter, "int8_matmul", shape, op, epilogue, sizes=sizes, beside=beside
+    words = op.x_bytes == 2
+    emitter, family = (
+        (WordsMatmulEmitter, "int8_words_matmul") if words else (VnniMatmulEmitter, "int8_matmul")
     )
+    return compute(ctx, emitter, family, shape, op, epilogue, sizes=sizes, beside=beside)
 
 
 @lowers_with_epilogue(graph.Int8DirectConvOp, narrows=always)
@@ -70,6 +74,7 @@ def int8_direct_conv(
         lanes=attrs["lanes"], dot=dot,
         border=attrs["border"] if is_padded else 0,
         factors=_factors(op, attrs["groups"] * quads * group), planes=planes_of(op),
+        x_bytes=op.x_bytes,
     )  # fmt: skip
     emitter = Int8DirectConvEmitter
     return compute(
@@ -77,11 +82,23 @@ def int8_direct_conv(
     )
 
 
+@lowers(graph.SplitBytesOp)
+def split_bytes(ctx: Lowering, op: graph.SplitBytesOp, x: ir.Value) -> ir.Value:
+    """Split words into bytes, which what follows multiplies."""
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    rows, sizes = row_chunks(source, source.rank - 1)
+    shape = SplitBytes(rows)
+    return run_emitter(
+        ctx, "split_bytes", shape, (), [(x, source)], [result], sizes,
+        lambda *buffers: SplitBytesEmitter(shape, *buffers),
+    )  # fmt: skip
+
+
 def _factors(op: graph.Int8MatmulOp | graph.Int8DirectConvOp, most: int) -> int:
     """The factors of a row, or the channels of a pixel, which are `most` if nothing else is
     known."""
     size = graph.type_of(op.x).shape[-1]
-    return size if isinstance(size, int) else most
+    return size // op.x_bytes if isinstance(size, int) else most
 
 
 def _dot_of(

@@ -5,10 +5,12 @@ import numpy as np
 
 from ...dialects import graph
 from ...mlir import arith, ir
+from ..infra.query import constant_scalar
 from ..kernels.division import divide_small, is_divisor
 from ..kernels.scalar_functions import (
     SMALL,
     clamp,
+    integer_like,
     like,
     product,
     round_half_even,
@@ -21,6 +23,7 @@ from .scalar_rules import NOT_F32, scalar_rule
 _F32 = np.dtype(np.float32)
 _F64 = np.dtype(np.float64)
 _I32 = np.dtype(np.int32)
+_SMALL = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)))
 
 
 @scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
@@ -28,6 +31,11 @@ def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Val
     """Quantize one element. It saturates before the zero point is added, while floats are exact."""
     dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
     wide = _F64 if dtype == _F64 else _F32
+    step, origin = map(constant_scalar, op.operation.operands[1:])
+    if _is_by_step(dtype, step, origin):
+        limits, zero = np.iinfo(target), int(origin)
+        whole = round_small(_steps(x, step, limits.min - zero, limits.max - zero))
+        return convert_scalar(arith.addi(whole, integer_like(zero, whole)), _I32, target)
     quotient = arith.divf(convert_scalar(x, dtype, wide), convert_scalar(scale, dtype, wide))
     quotient = convert_scalar(convert_scalar(quotient, wide, dtype), dtype, wide)
     zero = convert_scalar(zero_point, target, _I32)
@@ -60,12 +68,22 @@ def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.V
 
 @scalar_rule(graph.FakeQuantizeOp, vector=True)
 def fake_quantize(op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    """Clamp, divide, round. The ends of the range lie within rounding of a step, and so round to
-    it."""
+    """Clamp, divide, round."""
     step, low, high = (np.float32(op.attrs[name]) for name in ("scale", "low", "high"))
-    if is_divisor(step):
-        inside = clamp(x, like(low * step, x), like(high * step, x))
-        steps = divide_small(inside, step)
-    else:
-        steps = clamp(arith.divf(x, like(step, x)), like(low, x), like(high, x))
-    return product(round_small_float(steps), like(step, x))
+    return product(round_small_float(_steps(x, step, low, high)), like(step, x))
+
+
+def _is_by_step(dtype: np.dtype, step: np.generic | None, origin: np.generic | None) -> bool:
+    """Return whether the scale and the zero point of a quantization from `dtype` are known."""
+    if dtype != _F32 or step is None or origin is None or not is_divisor(step):
+        return False
+    return origin.dtype in _SMALL
+
+
+def _steps(x: ir.Value, step: np.float32, low: float, high: float) -> ir.Value:
+    """``x / step``, not less than `low` nor more than `high` if rounded to an integer: the ends of
+    the range of `x` lie within rounding of a step."""
+    if not is_divisor(step):
+        return clamp(arith.divf(x, like(step, x)), like(low, x), like(high, x))
+    ends = (np.float32(end) * step for end in (low, high))
+    return divide_small(clamp(x, *(like(end, x) for end in ends)), step)

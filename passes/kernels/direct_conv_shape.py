@@ -101,6 +101,11 @@ class DirectConvShape:
         return long_vectors(self.nr, self.lanes)
 
     @property
+    def registers_per_pixel(self) -> int:
+        """Accumulators of a pixel, some for each of `parts`."""
+        return len(self.parts)
+
+    @property
     def is_one_run(self) -> bool:
         """True if the taps of a kernel row are contiguous in memory."""
         return self.dilations[1] == 1 and self.groups == 1 and not self.planar

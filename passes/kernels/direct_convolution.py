@@ -361,11 +361,12 @@ class DirectConvEmitter(VectorEmitter):
             sums = self.beside(len(offsets), inside, weights, sums)
             return self.loop(inside, sums, kernel_row)
 
-        accumulators = self.zeros(len(offsets), shape.parts)
+        accumulators = self.no_products(len(offsets))
         if row.plane is None:
             accumulators = plane(base, panel.weights, row.taps, accumulators)
         else:
             accumulators = self._all_planes(base, row, panel.weights, accumulators, plane)
+        accumulators = self.totals(accumulators)
         for spot, value in zip(spots, self.epilogue(spots, accumulators), strict=True):
             self.store(value, self.output, spot.offset, spot.mask)
 
@@ -395,6 +396,15 @@ class DirectConvEmitter(VectorEmitter):
             return plane(image, rows, (first, last), registers)
 
         return self.loop((self.index(0), self.index(planes.kernel)), accumulators, tap)
+
+    def no_products(self, pixels: int) -> Registers:
+        """The accumulators of `pixels` pixels before anything is added."""
+        shape = self.shape
+        return self.zeros(pixels * shape.registers_per_pixel // len(shape.parts), shape.parts)
+
+    def totals(self, accumulators: Registers) -> Registers:
+        """The sums of products of some pixels, one for each of `parts`, from the accumulators."""
+        return accumulators
 
     def beside(
         self,
@@ -426,7 +436,7 @@ class DirectConvEmitter(VectorEmitter):
                 if inside:
                     start = self.add(image, tap * shape.dilations[1] * self.pixel_stride)
                     line = self.add(weights, tap * shape.channels * shape.nr)
-                    parts = len(shape.parts)
+                    parts = shape.registers_per_pixel
                     pixels = [pixel(start, position) for position in inside]
                     where = [n for p in inside for n in range(p * parts, (p + 1) * parts)]
                     some = [accumulators[n] for n in where]
@@ -469,7 +479,7 @@ class DirectConvEmitter(VectorEmitter):
             return self.multiply_tap(pixels, weights, accumulators)
         unmasked = [Pixel(pixel.offset) for pixel in pixels]
         sums = self.multiply_tap(unmasked, weights, accumulators)
-        parts = len(self.shape.parts)
+        parts = self.shape.registers_per_pixel
         flags = [pixel.inside for pixel in pixels for _ in range(parts)]
         return [
             new if inside is None else arith.select(inside, new, old)

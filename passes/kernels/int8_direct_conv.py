@@ -14,6 +14,7 @@ from .direct_convolution import DirectConvEmitter, Pixel
 from .emitter import Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
 from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
+from .int8_matmul import joined_bytes
 from .sizes import Index
 
 
@@ -27,6 +28,9 @@ class Int8DirectConvShape(DirectConvShape):
     """The value that the image is padded with."""
     factors: int = 0
     """Channels of a pixel, of which the last group may have fewer."""
+    x_bytes: int = 1
+    """Bytes of a channel: with two, a pixel has the low bytes of all channels, then the high
+    ones."""
 
     @property
     def group(self) -> int:
@@ -44,9 +48,14 @@ class Int8DirectConvShape(DirectConvShape):
         return self.factors % self.group
 
     @property
+    def registers_per_pixel(self) -> int:
+        """See `DirectConvShape`."""
+        return super().registers_per_pixel * self.x_bytes
+
+    @property
     def is_one_run(self) -> bool:
         """See `DirectConvShape`."""
-        return super().is_one_run and not self.rest
+        return super().is_one_run and not self.rest and self.x_bytes == 1
 
     @property
     def parts(self) -> list[VectorSlice]:
@@ -81,7 +90,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
     @property
     def pixel_stride(self) -> int:
         """See `DirectConvEmitter`."""
-        return self.shape.factors
+        return self.shape.factors * self.shape.x_bytes
 
     @property
     def channel_stride(self) -> Index:
@@ -96,18 +105,22 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `DirectConvEmitter`."""
         dot = self.shape.dot
 
-        def factor(pixel: Pixel, index: ir.Value, count: int | None) -> ir.Value:
+        def factor(pixel: Pixel, byte: int, index: ir.Value, count: int | None) -> ir.Value:
             at = self.add(pixel.offset, self.times(index, dot.size))
-            held = dot.load_one(self.image, at, count)
+            held = dot.load_one(self.image, self.add(at, byte * self.shape.factors), count)
             if pixel.inside is not None:
-                held = arith.select(pixel.inside, held, self._border_group())
+                held = arith.select(pixel.inside, held, self._border_group(byte))
             return dot.repeated(held)
 
         def group(
             index: ir.Value, registers: Registers, factors_read: int | None = None
         ) -> Registers:
             line = self.add(weights, self.times(index, self.shape.nr))
-            factors = [factor(pixel, index, factors_read) for pixel in pixels]
+            factors = [
+                factor(pixel, byte, index, factors_read)
+                for pixel in pixels
+                for byte in range(self.shape.x_bytes)
+            ]
             return self._add_products(registers, factors, line)
 
         rest = self.shape.rest
@@ -164,18 +177,25 @@ class Int8DirectConvEmitter(DirectConvEmitter):
             total, vector.bitcast(words, factor), vector.bitcast(words, column)
         )
 
+    def totals(self, accumulators: Registers) -> Registers:
+        """See `DirectConvEmitter`."""
+        if self.shape.x_bytes == 1:
+            return accumulators
+        return joined_bytes(accumulators, len(self.shape.parts))
+
     # Padding
 
-    def _border_group(self) -> ir.Value:
-        """A group of channels outside of the image, as an i32."""
-        group = int.from_bytes([self.shape.border] * self.shape.dot.size, "little", signed=True)
+    def _border_group(self, byte: int) -> ir.Value:
+        """A group of channels outside of the image, as an i32: their bytes of that number."""
+        border = (self.shape.border >> 8 * byte) & 0xFF
+        group = int.from_bytes([border] * self.shape.dot.size, "little", signed=True)
         return arith.constant(self.accumulator, group)
 
-    def _border_factor(self) -> ir.Value:
+    def _border_factor(self, byte: int = 0) -> ir.Value:
         """A vector of factors outside of the image."""
         if self.shape.is_depthwise:
             return self.splat(self.shape.border, element=self.accumulator)
-        return self.shape.dot.repeated(self._border_group())
+        return self.shape.dot.repeated(self._border_group(byte))
 
     def beside(
         self,
@@ -196,7 +216,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
             )
 
         first, last = arith.minsi(inside[0], end), inside[1]
-        sums = self.loop((self.index(0), first), self.zeros(1, shape.parts), kernel_row)
+        sums = self.loop((self.index(0), first), self.no_products(1), kernel_row)
         sums = self.loop((arith.maxsi(last, first), end), sums, kernel_row)
         return [
             arith.addi(total, more)
@@ -207,12 +227,12 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         self, tile: RowTile, tap: int, weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """See `DirectConvEmitter`."""
-        shape, parts = self.shape, len(self.shape.parts)
+        shape, parts = self.shape, self.shape.registers_per_pixel
         beside = set(range(tile.pixels)) - set(tile.inside[tap])
         if not shape.border or not beside:
             return accumulators
         line = self.add(weights, tap * shape.channels * shape.nr)
-        sums = self._border_sums(line, shape.channels, self.zeros(1, shape.parts))
+        sums = self._border_sums(line, shape.channels, self.no_products(1))
         return [
             arith.addi(total, sums[n % parts]) if n // parts in beside else total
             for n, total in enumerate(accumulators)
@@ -228,14 +248,14 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     def _border_sums(self, line: ir.Value, count: int, sums: Registers) -> Registers:
         """Add the products of the border by `count` lines of weights to `sums`."""
-        border = self._border_factor()
+        borders = [self._border_factor(byte) for byte in range(self.shape.x_bytes)]
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             here = self.add(line, self.times(index, self.shape.nr))
             if not self.shape.is_depthwise:
-                return self._add_products(registers, [border], here)
+                return self._add_products(registers, borders, here)
             return [
-                self._multiply_add(total, border, column)
+                self._multiply_add(total, borders[0], column)
                 for total, column in zip(registers, self._columns(here), strict=True)
             ]
 

@@ -203,9 +203,12 @@ func.func @narrow_weights(%x: tensor<8x64xui8>) -> tensor<8x16xf32> {
   return %y : tensor<8x16xf32>
 }
 
+// Activations of 16 bits are multiplied as they are, but where f32 rounds.
+
 // CHECK-LABEL: @wide_activations
-// CHECK: "graph.matmul"{{.*}} -> tensor<8x16xf32>
-// CHECK-NOT: "graph.mul"
+// CHECK: "graph.matmul"(%arg0, {{.*}} : (tensor<8x64xui16>, tensor<64x16xi8>) -> tensor<8x16xi32>
+// EXACT-LABEL: @wide_activations
+// EXACT: "graph.matmul"{{.*}} -> tensor<8x16xf32>
 func.func @wide_activations(%x: tensor<8x64xui16>) -> tensor<8x16xui16> {
   %s = "graph.constant"() {value = dense<0.1> : tensor<f32>} : () -> tensor<f32>
   %z = "graph.constant"() {value = dense<128> : tensor<ui16>} : () -> tensor<ui16>

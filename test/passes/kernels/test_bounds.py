@@ -80,7 +80,7 @@ def test_int8_convolution(tmp_path):
     x = random.integers(0, 255, (32, 3, 9, 256), np.uint8)
     w = random.integers(-128, 127, (1, 3, 4, 64, WIDTH, 4), np.int8)
     attrs = {**WINDOW, "border": 0, "groups": 1, "tile_w": 3, "lanes": LANES, "unit": unit}
-    attrs["features"] = WIDTH
+    attrs |= {"features": WIDTH, "x_bytes": 1}
     y = _run(tmp_path, lambda x, w: graph.int8_direct_conv(x, w, **attrs), [x, w])
     np.testing.assert_array_equal(y[:2], graph.Int8DirectConvOp.evaluate(x[:2], w, **attrs))
 
