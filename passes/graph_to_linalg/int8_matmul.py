@@ -13,7 +13,13 @@ from ..kernels.amx import TILES_INT8
 from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.group_dot import INT8_DOTS, GroupDot, WideningDot, exceeds_pairs
+from ..kernels.group_dot import (
+    INT8_DOTS,
+    DotInstruction,
+    GroupDot,
+    WideningDot,
+    exceeds_pairs,
+)
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
 from ..kernels.int8_matmul import QuadsMatmulShape, WordsMatmulEmitter
 from ..kernels.split_bytes import SplitBytes, SplitBytesEmitter
@@ -26,6 +32,9 @@ from .lowering import Lowering, lowers
 from .operands import constant_tensor
 from .packed_matmul import row_count
 from .rows import row_chunks
+
+WINDOW_TAPS = 8
+"""Taps of a row of a depthwise kernel that are multiplied four at a time, at most."""
 
 MOST_EXACT = 1 / 4
 """Share of the lines of weights that may exceed pairs (`exceeds_pairs`), at most, for the others to
@@ -76,10 +85,30 @@ def int8_direct_conv(
         factors=_factors(op, attrs["groups"] * quads * group), planes=planes_of(op),
         x_bytes=op.x_bytes,
     )  # fmt: skip
-    emitter = Int8DirectConvEmitter
+    weights = _windowed_weights(op)
+    if weights is not None:
+        shape = replace(shape, is_windowed=True)
     return compute(
-        ctx, emitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes, beside=beside
+        ctx, Int8DirectConvEmitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes,
+        beside=beside, weights=weights,
+    )  # fmt: skip
+
+
+def _windowed_weights(op: graph.Int8DirectConvOp) -> Operand | None:
+    """The weights of a depthwise convolution with groups of adjacent taps; None if it is another
+    one, or if windows of adjacent pixels are not what they multiply."""
+    array, dot = constant_array(op.w), INT8_DOTS[op.unit]
+    if array is None or array.shape[-1] == dot.size or not isinstance(dot, DotInstruction):
+        return None
+    width = array.shape[-4]
+    if op.dilations[-1] != 1 or not 1 < width <= WINDOW_TAPS:
+        return None
+    filled = np.pad(
+        array[..., 0, :, 0], [(0, 0)] * (array.ndim - 4) + [(0, -width % dot.size), (0, 0)]
     )
+    groups = filled.reshape(*filled.shape[:-2], -1, dot.size, filled.shape[-1])
+    packed = np.ascontiguousarray(np.moveaxis(groups, -2, -1))
+    return constant_tensor(packed), graph.TensorType(packed.shape, packed.dtype)
 
 
 @lowers(graph.SplitBytesOp)

@@ -80,8 +80,10 @@ def compute(
     scratch: Sequence[graph.TensorType] = (),
     sizes: Sequence[Dim] = (),
     beside: Sequence[Operand] = (),
+    weights: Operand | None = None,
 ) -> ir.Value:
-    """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel.
+    """Compute `op`, on its operands `x` and `w`, and its epilogue by one kernel. `weights` are
+    those of `op` in another layout, if that is given.
 
     An emitter is created from `shape`, the buffers of the operands, the result and `scratch`, a
     function that applies the epilogue, and the buffers of operands `beside` those of `op`. It emits
@@ -89,7 +91,8 @@ def compute(
     for dynamic `sizes`, which the kernel receives as scalars.
     """
     type_ = graph.type_of(op.operation.results[0]).with_dtype(epilogue.stored_dtype)
-    own = [*operands_of(ctx, [op.x, op.w]), *beside]
+    x, w = operands_of(ctx, [op.x, op.w])
+    own = [x, weights or w, *beside]
     read = [*own, *operands_of(ctx, epilogue.memory)]
 
     def make_emitter(*buffers: ir.Value) -> Any:

@@ -82,6 +82,11 @@ class DirectConvShape:
         return math.prod(self.kernel) * self.planes.kernel
 
     @property
+    def row_weights(self) -> int:
+        """Weights of a row of the kernel in a panel."""
+        return self.kernel[1] * self.channels * self.nr
+
+    @property
     def channels(self) -> int:
         """Channels that a panel reads, which are those of its group."""
         return self.image[3] // self.groups

@@ -9,7 +9,6 @@ Otherwise they read zeros instead, and the last tile of a row overlaps the one b
 In a depthwise convolution, a tap multiplies vectors of channels, and channels are not summed.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -163,7 +162,7 @@ class DirectConvEmitter(VectorEmitter):
         image = self.times(first, line)
         image = self.add(image, self.times(self._first_channel(panel), self.channel_stride))
         feature = self._first_feature(panel)
-        size = shape.taps * shape.channels * shape.nr
+        size = shape.planes.kernel * shape.kernel[0] * shape.row_weights
         columns = product(self.sizes.result_width, shape.result[3])
         result = self.add(self.times(row, columns), feature)
         self._tiles(
@@ -302,7 +301,7 @@ class DirectConvEmitter(VectorEmitter):
         base = self.add(row.image, self.times(left, self.pixel_stride))
         result = self.add(row.result, self.times(start, shape.result[3]))
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
-        self._accumulate(base, row, panel, offsets, self._taps(tile))
+        self._accumulate(base, row, panel, offsets, self.taps_of(tile))
 
     def _border_tile(self, pixels: int, start: ir.Value, row: _Row, panel: _Panel) -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
@@ -312,20 +311,28 @@ class DirectConvEmitter(VectorEmitter):
         places = [arith.minsi(arith.maxsi(self.add(start, i), first), last) for i in range(pixels)]
         offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in places]
         lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in places]
+        self._accumulate(row.image, row, panel, offsets, self.border_taps(lefts))
+
+    def border_taps(
+        self, lefts: Sequence[ir.Value]
+    ) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+        """A function that accumulates the taps of a kernel row, for pixels whose first taps are in
+        the columns `lefts`, of which any may be beside the image."""
+        shape = self.shape
 
         def taps(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
             def tap(number: ir.Value, registers: Registers) -> Registers:
                 step = self.times(number, shape.dilations[1])
-                read = [self._clamped(image, self.add(left, step)) for left in lefts]
+                read = [self.clamped(image, self.add(left, step)) for left in lefts]
                 line = self.add(weights, self.times(number, shape.channels * shape.nr))
                 return self.multiply_inside(read, line, registers)
 
             bounds = (self.index(0), self.index(shape.kernel[1]))
             return self.loop(bounds, accumulators, tap)
 
-        self._accumulate(row.image, row, panel, offsets, taps)
+        return taps
 
-    def _clamped(self, image: ir.Value, column: ir.Value) -> Pixel:
+    def clamped(self, image: ir.Value, column: ir.Value) -> Pixel:
         """The pixel in `column` of the row at `image`; column 0, masked, instead of one outside."""
         inside = self.compare(arith.CmpIPredicate.ult, column, self.sizes.width)
         held = arith.select(inside, column, self.index(0))
@@ -354,7 +361,7 @@ class DirectConvEmitter(VectorEmitter):
             image: ir.Value, weights: ir.Value, inside: tuple[ir.Value, ir.Value], sums: Registers
         ) -> Registers:
             def kernel_row(tap: ir.Value, registers: Registers) -> Registers:
-                line = self.times(tap, shape.kernel[1] * shape.channels * shape.nr)
+                line = self.times(tap, shape.row_weights)
                 start = self.add(image, self.row_offset(row.origin, row.first, tap))
                 return taps(start, self.add(weights, line), registers)
 
@@ -383,7 +390,7 @@ class DirectConvEmitter(VectorEmitter):
         shape, planes = self.shape, self.shape.planes
         line = product(self.sizes.width, self.pixel_stride)
         step = product(self.sizes.height, line)
-        size = math.prod(shape.kernel) * shape.channels * shape.nr
+        size = shape.kernel[0] * shape.row_weights
         none = self.index(0)
 
         def tap(number: ir.Value, registers: Registers) -> Registers:
@@ -418,7 +425,7 @@ class DirectConvEmitter(VectorEmitter):
         del pixels, inside, weights
         return accumulators
 
-    def _taps(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+    def taps_of(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
         """A function that accumulates the taps of a kernel row inside the image."""
         shape = self.shape
 

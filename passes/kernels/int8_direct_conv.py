@@ -2,10 +2,13 @@
 each channel, and a dot product in place of the multiply-add.
 
 Depthwise, vectors of channels are widened to 32 bits and multiplied by VPMADDWD, whose odd factors
-are zero. An image may be padded with another value than zero: its zero point.
+are zero; or, along rows without dilation, four adjacent taps are a group (`is_windowed`): the
+window of a pixel is that of the one before it, moved on by a byte (VPSHRDD).
+
+An image may be padded with another value than zero: its zero point.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
@@ -31,6 +34,25 @@ class Int8DirectConvShape(DirectConvShape):
     x_bytes: int = 1
     """Bytes of a channel: with two, a pixel has the low bytes of all channels, then the high
     ones."""
+
+    is_windowed: bool = False
+    """True for a depthwise convolution whose panels hold groups of taps: [kernel H, ceil(kernel
+    W/4), n, 4]."""
+
+    @property
+    def tap_groups(self) -> int:
+        """Groups of adjacent taps of a row of the kernel."""
+        return -(-self.kernel[1] // self.dot.size)
+
+    @property
+    def row_weights(self) -> int:
+        """See `DirectConvShape`; in groups."""
+        return self.tap_groups * self.nr if self.is_windowed else super().row_weights
+
+    @property
+    def multiplies_groups(self) -> bool:
+        """True if the weights are groups."""
+        return self.is_windowed or not self.is_depthwise
 
     @property
     def group(self) -> int:
@@ -148,7 +170,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """The vectors of weights of a panel's line. Nothing behind the line is read: that of the
         last panel ends with the memory of the weights."""
         starts = [self.add(line, part.start) for part in self.shape.parts]
-        if not self.shape.is_depthwise:
+        if self.shape.multiplies_groups:
             dot, counts = self.shape.dot, [part.count for part in self.shape.parts]
             ats = [self.times(at, dot.size) for at in starts]
             return [dot.load(self.weights, *each) for each in zip(ats, counts, strict=True)]
@@ -183,6 +205,92 @@ class Int8DirectConvEmitter(DirectConvEmitter):
             return accumulators
         return joined_bytes(accumulators, len(self.shape.parts))
 
+    # Windows of taps
+
+    def taps_of(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+        """See `DirectConvEmitter`."""
+        if not self.shape.is_windowed:
+            return super().taps_of(tile)
+        stride = self.shape.strides[1]
+        inside = {at * stride + tap for tap, some in enumerate(tile.inside) for at in some}
+        starts = [stride * pixel for pixel in range(tile.pixels)]
+
+        def taps(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            def pixel(column: int) -> Pixel | None:
+                offset = self.add(image, column * self.pixel_stride)
+                return Pixel(offset) if column in inside else None
+
+            pixels = [pixel(column) for column in range(starts[-1] + self.shape.kernel[1])]
+            return self._add_windows([(pixels, starts)], weights, accumulators)
+
+        return taps
+
+    def border_taps(
+        self, lefts: Sequence[ir.Value]
+    ) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+        """See `DirectConvEmitter`."""
+        if not self.shape.is_windowed:
+            return super().border_taps(lefts)
+
+        def taps(image: ir.Value, weights: ir.Value, accumulators: Registers) -> Registers:
+            columns = range(self.shape.kernel[1])
+            runs = [
+                ([self.clamped(image, self.add(left, tap)) for tap in columns], [0])
+                for left in lefts
+            ]
+            return self._add_windows(runs, weights, accumulators)
+
+        return taps
+
+    def _add_windows(
+        self,
+        runs: Sequence[tuple[Sequence[Pixel | None], Sequence[int]]],
+        weights: ir.Value,
+        accumulators: Registers,
+    ) -> Registers:
+        """Accumulate a row of taps, whose weights are given, of some pixels: `runs` of adjacent
+        pixels of the image, None beside it, and where in them the windows begin."""
+        shape, dot = self.shape, self.shape.dot
+        results, step = list(accumulators), len(shape.parts)
+        for number, part in enumerate(shape.parts):
+            columns = [
+                self.times(self.add(weights, group * shape.nr + part.start), dot.size)
+                for group in range(shape.tap_groups)
+            ]
+            groups = [dot.load(self.weights, at, part.count) for at in columns]
+            at = number
+            for pixels, starts in runs:
+                windows = self._windows([self._wide_factor(each, part) for each in pixels])
+                for start in starts:
+                    for group, line in enumerate(groups):
+                        window = windows[start + group * dot.size]
+                        results[at] = dot.multiply_add(results[at], window, line)
+                    at += step
+        return results
+
+    def _wide_factor(self, pixel: Pixel | None, part: VectorSlice) -> ir.Value:
+        """Channels of a pixel as i32."""
+        border = self.splat(self.shape.border, element=self.accumulator)
+        if pixel is None:
+            return border
+        at = self.add(pixel.offset, part.start)
+        value = arith.extui(self._wide, self.load(self.image, at, self._mask_of(part)))
+        return value if pixel.inside is None else arith.select(pixel.inside, value, border)
+
+    def _windows(self, values: Sequence[ir.Value]) -> list[ir.Value]:
+        """The groups of four bytes that begin at each of `values`, whose others are zero; behind
+        the last value there is nothing that counts."""
+        size, window = self.shape.dot.size, self.splat(0, element=self.accumulator)
+        byte, rest = (self.splat(bits, element=self.accumulator) for bits in (8, 8 * size - 8))
+        found = []
+        for number in range(len(values) + size - 1):
+            window = arith.shrui(window, byte)
+            if number < len(values):
+                window = arith.ori(window, arith.shli(values[number], rest))
+            if number >= size - 1:
+                found.append(vector.bitcast(self.shape.dot.groups, window))
+        return found
+
     # Padding
 
     def _border_group(self, byte: int) -> ir.Value:
@@ -193,7 +301,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     def _border_factor(self, byte: int = 0) -> ir.Value:
         """A vector of factors outside of the image."""
-        if self.shape.is_depthwise:
+        if not self.shape.multiplies_groups:
             return self.splat(self.shape.border, element=self.accumulator)
         return self.shape.dot.repeated(self._border_group(byte))
 
@@ -208,12 +316,11 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         shape = self.shape
         if not shape.border:
             return accumulators
-        length, end = shape.kernel[1] * shape.channels, self.index(shape.kernel[0])
+        length, end = shape.row_weights // shape.nr, self.index(shape.kernel[0])
 
         def kernel_row(tap: ir.Value, sums: Registers) -> Registers:
-            return self._border_sums(
-                self.add(weights, self.times(tap, length * shape.nr)), length, sums
-            )
+            line = self.add(weights, self.times(tap, shape.row_weights))
+            return self._border_sums(line, length, sums)
 
         first, last = arith.minsi(inside[0], end), inside[1]
         sums = self.loop((self.index(0), first), self.no_products(1), kernel_row)
@@ -252,7 +359,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             here = self.add(line, self.times(index, self.shape.nr))
-            if not self.shape.is_depthwise:
+            if self.shape.multiplies_groups:
                 return self._add_products(registers, borders, here)
             return [
                 self._multiply_add(total, borders[0], column)
