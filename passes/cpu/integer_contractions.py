@@ -36,6 +36,12 @@ FEWEST_CHANNELS = {"avx2": graph.INT8_GROUP}
 """Channels of an image from which on the units convolve it faster than f32, if not two: fewer are
 padded to a group of four. AVX2 gains nothing by three of four products."""
 
+AGAINST_WORDS = {
+    "avx2": "the unit multiplies 16 bits no faster than f32",
+    "amx": "f32 is multiplied on tiles, as terms of bf16",
+}
+"""Reasons of units against activations of 16 bits."""
+
 WINOGRAD_CHANNELS, WINOGRAD_PIXELS = 16, 196
 """Channels come in multiples of it, and there are more pixels, where Winograd's algorithm for f32
 is at least as fast as products of 16 bits."""
@@ -381,10 +387,9 @@ def follows_contraction(value: ir.Value) -> bool:
 def rewrites(unit: str, exact: bool) -> list[Rewrite]:
     """The rewrites of the pass; see its options."""
     fewest = FEWEST_CHANNELS.get(unit, 2)
-    against_words = "the unit multiplies 16 bits no faster than f32" if unit == "avx2" else None
     return [
-        IntegerMatmul(exact, against_words),
-        IntegerConv(fewest, exact, against_words),
+        IntegerMatmul(exact, AGAINST_WORDS.get(unit)),
+        IntegerConv(fewest, exact, AGAINST_WORDS.get(unit)),
         UnsignedMatmul(),
         UnsignedConv(fewest),
         PadChannels(fewest),

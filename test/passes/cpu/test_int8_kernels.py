@@ -11,6 +11,7 @@ from onnx.reference import ReferenceEvaluator
 
 import graphc
 from graphc.compiler.driver import make_options, to_module
+from graphc.passes.cpu.integer_contractions import AGAINST_WORDS
 from graphc.runtime.targets import cpu_features
 
 NEEDED = {
@@ -397,8 +398,8 @@ WORDS = (
 @pytest.mark.parametrize(("known", "activations"), [(True, np.uint16), (False, np.int16)])
 def test_activations_of_16_bits(unit, known, activations):
     """By weights of 8 bits, byte by byte: at most a step off, and rarely."""
-    if unit == "avx2":
-        pytest.skip("multiplies 16 bits in f32")
+    if unit in AGAINST_WORDS:
+        pytest.skip(AGAINST_WORDS[unit])
     net, inputs, feeds, outputs = _Quantized(activations, seed=8), {}, {}, []
     middle = np.iinfo(activations).max - 32_000
     for number, (image, weights, attrs) in enumerate(WORDS):
