@@ -46,12 +46,15 @@ class PixelTiles:
         fitting = [tile for tile in tiles if tile.pixels <= pixels]
         return min(fitting, key=lambda tile: cost(tile, pixels))
 
-    def depthwise(self, pixels: int | None, channels: int) -> PixelTile:
-        """The tile of channels that wastes the least of its vectors, and the widest of such, with
-        accumulators in half of the registers."""
+    def depthwise(
+        self, pixels: int | None, channels: int, widest: int = max(DEPTHWISE_VECTORS)
+    ) -> PixelTile:
+        """The tile of channels that wastes the least of its vectors, and the widest of such, of
+        `widest` vectors at most, with accumulators in half of the registers."""
         panels = self._panels(channels)
         vectors = max(
-            (n for n in panels if n in DEPTHWISE_VECTORS), key=lambda n: (panels[n] / n, n)
+            (n for n in panels if n in DEPTHWISE_VECTORS and n <= widest),
+            key=lambda n: (panels[n] / n, n),
         )
         most = self.cpu.registers // 2 // vectors
         wanted = most if pixels is None else min(most, pixels)

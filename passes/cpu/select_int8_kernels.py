@@ -16,7 +16,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, constant_scalar, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-from ..kernels.group_dot import INT8_DOTS
+from ..kernels.group_dot import INT8_DOTS, DotInstruction
 from ..kernels.vector_registers import choose_tile
 from .direct_convolution import (
     IMAGE_RANKS,
@@ -30,6 +30,10 @@ from .quantized_operands import has_named_planes, reason_against_group
 
 UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16))
 """Types of the left operand."""
+
+DEPTHWISE_VECTORS = 2
+"""Vectors of channels in a panel of a depthwise convolution that multiplies windows of taps, at
+most: more pixels share the loads of windows then (0.91 of the time of four vectors)."""
 
 MIN_COLUMNS = 4
 """Columns of a matmul, or features of a convolution, that fill enough of a vector of 16."""
@@ -223,7 +227,8 @@ class PackInt8Conv(_Pack):
         return PixelTiles(replace(self.cpu, vector_registers=self.cpu.registers // 2 + 1))
 
     def _depthwise_tile(self, op: graph.ConvOp) -> PixelTile:
-        return PixelTiles(self.cpu).depthwise(self._pixels(op), op.attrs["groups"])
+        widest = DEPTHWISE_VECTORS if isinstance(INT8_DOTS[self.vectors], DotInstruction) else 4
+        return PixelTiles(self.cpu).depthwise(self._pixels(op), op.attrs["groups"], widest)
 
     @staticmethod
     def _pixels(op: graph.ConvOp) -> int | None:
