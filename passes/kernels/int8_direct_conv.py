@@ -8,12 +8,13 @@ window of a pixel is that of the one before it, moved on by a byte (VPSHRDD).
 An image may be padded with another value than zero: its zero point.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, vector
+from .direct_conv_rows import KernelRow, Pixel
 from .direct_conv_shape import DirectConvShape, RowTile
-from .direct_convolution import DirectConvEmitter, Pixel
+from .direct_convolution import DirectConvEmitter
 from .emitter import Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
 from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
@@ -207,7 +208,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     # Windows of taps
 
-    def taps_of(self, tile: RowTile) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+    def taps_of(self, tile: RowTile) -> KernelRow:
         """See `DirectConvEmitter`."""
         if not self.shape.is_windowed:
             return super().taps_of(tile)
@@ -225,9 +226,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
         return taps
 
-    def border_taps(
-        self, lefts: Sequence[ir.Value]
-    ) -> Callable[[ir.Value, ir.Value, Registers], Registers]:
+    def border_taps(self, lefts: Sequence[ir.Value]) -> KernelRow:
         """See `DirectConvEmitter`."""
         if not self.shape.is_windowed:
             return super().border_taps(lefts)
