@@ -81,7 +81,7 @@ def _weights_only(bits: int, form: str) -> Quantizer:
         from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
         del kind
-        quantizer = MatMulNBitsQuantizer(
+        quantizer: Any = MatMulNBitsQuantizer(
             onnx.load(source), bits, BLOCK_SIZE, is_symmetric=True,
             quant_format=QuantFormat[form],
         )  # fmt: skip

@@ -1,5 +1,7 @@
 """Quantization of one element."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -69,11 +71,11 @@ def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.V
 @scalar_rule(graph.FakeQuantizeOp, vector=True)
 def fake_quantize(op: graph.GraphOp, x: ir.Value) -> ir.Value:
     """Clamp, divide, round."""
-    step, low, high = (np.float32(op.attrs[name]) for name in ("scale", "low", "high"))
-    return product(round_small_float(_steps(x, step, low, high)), like(step, x))
+    step, low, high = np.float32(op.attrs["scale"]), op.attrs["low"], op.attrs["high"]
+    return product(round_small_float(_steps(x, step, low, high)), like(float(step), x))
 
 
-def _is_by_step(dtype: np.dtype, step: np.generic | None, origin: np.generic | None) -> bool:
+def _is_by_step(dtype: np.dtype, step: Any, origin: Any) -> bool:
     """Return whether the scale and the zero point of a quantization from `dtype` are known."""
     if dtype != _F32 or step is None or origin is None or not is_divisor(step):
         return False
@@ -84,6 +86,6 @@ def _steps(x: ir.Value, step: np.float32, low: float, high: float) -> ir.Value:
     """``x / step``, not less than `low` nor more than `high` if rounded to an integer: the ends of
     the range of `x` lie within rounding of a step."""
     if not is_divisor(step):
-        return clamp(arith.divf(x, like(step, x)), like(low, x), like(high, x))
-    ends = (np.float32(end) * step for end in (low, high))
+        return clamp(arith.divf(x, like(float(step), x)), like(low, x), like(high, x))
+    ends = (float(np.float32(end) * step) for end in (low, high))
     return divide_small(clamp(x, *(like(end, x) for end in ends)), step)

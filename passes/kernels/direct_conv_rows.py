@@ -29,7 +29,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Row:
+class ConvRow:
     """A row of the result: offsets of the first pixel that its first taps read, without padding
     along the row, and of its first result; bounds of the kernel rows inside the image; the rows
     of the buffer that kernel row 0 reads, and in which the image begins; of a volume, the plane
@@ -146,7 +146,7 @@ class DirectConvRows(VectorEmitter, ABC):
         panel: ir.Value,
         plane: ir.Value | None = None,
     ) -> None:
-        """Emit one row by a panel; see `rows_of`, and `Row` for `plane`."""
+        """Emit one row by a panel; see `rows_of`, and `ConvRow` for `plane`."""
         shape = self.shape
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
         line = product(self.sizes.width, self.pixel_stride)
@@ -158,7 +158,7 @@ class DirectConvRows(VectorEmitter, ABC):
         columns = product(self.sizes.result_width, shape.result[3])
         result = self.add(self.times(row, columns), feature)
         self._tiles(
-            Row(image, result, self._rows_inside(top), first, origin, plane),
+            ConvRow(image, result, self._rows_inside(top), first, origin, plane),
             Panel(feature, self.times(panel, size)),
         )
 
@@ -201,7 +201,7 @@ class DirectConvRows(VectorEmitter, ABC):
 
     # Tiles of a row
 
-    def _tiles(self, row: Row, panel: Panel) -> None:
+    def _tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row."""
         if not self.shape.has_known_width or self.shape.kernel[1] > MAX_UNROLLED_TAPS:
             self._choose_tiles(row, panel)
@@ -214,7 +214,7 @@ class DirectConvRows(VectorEmitter, ABC):
 
             self.repeat(first, first + count, emit)
 
-    def _choose_tiles(self, row: Row, panel: Panel) -> None:
+    def _choose_tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
         beyond the image, in the widths that compute the fewest pixels twice."""
         length = self._row_length()
@@ -240,7 +240,7 @@ class DirectConvRows(VectorEmitter, ABC):
 
         best(options)
 
-    def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: Row, panel: Panel) -> None:
+    def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: ConvRow, panel: Panel) -> None:
         """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row: those
         whose taps all fall into the image, then the others, at both ends."""
         shape, low = self.shape, self.shape.low[1]
@@ -286,7 +286,7 @@ class DirectConvRows(VectorEmitter, ABC):
         end = self.index(self.sizes.result_width) if self.span is None else self.span[1]
         return self.add(end, -1)
 
-    def _tile(self, tile: RowTile, start: ir.Value, row: Row, panel: Panel) -> None:
+    def _tile(self, tile: RowTile, start: ir.Value, row: ConvRow, panel: Panel) -> None:
         """Emit a tile that begins at pixel `start`."""
         shape = self.shape
         left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
@@ -295,7 +295,7 @@ class DirectConvRows(VectorEmitter, ABC):
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
         self.accumulate(base, row, panel, offsets, self.taps_of(tile))
 
-    def _border_tile(self, pixels: int, start: ir.Value, row: Row, panel: Panel) -> None:
+    def _border_tile(self, pixels: int, start: ir.Value, row: ConvRow, panel: Panel) -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
         image is zero there, and the last pixel of the row is computed instead of what follows."""
         shape, last = self.shape, self._last_column()
@@ -326,7 +326,7 @@ class DirectConvRows(VectorEmitter, ABC):
     def accumulate(
         self,
         base: ir.Value,
-        row: Row,
+        row: ConvRow,
         panel: Panel,
         offsets: Sequence[ir.Value],
         taps: KernelRow,

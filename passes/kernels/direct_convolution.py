@@ -12,7 +12,7 @@ In a depthwise convolution, a tap multiplies vectors of channels, and channels a
 from collections.abc import Callable, Sequence
 
 from ...mlir import arith, ir, memref, vector
-from .direct_conv_rows import MAX_UNROLLED_TAPS, DirectConvRows, KernelRow, Panel, Pixel, Row
+from .direct_conv_rows import MAX_UNROLLED_TAPS, ConvRow, DirectConvRows, KernelRow, Panel, Pixel
 from .direct_conv_shape import RowTile
 from .emitter import Registers, VectorSlice
 from .epilogue import OutputPosition
@@ -45,7 +45,7 @@ class DirectConvEmitter(DirectConvRows):
     def accumulate(
         self,
         base: ir.Value,
-        row: Row,
+        row: ConvRow,
         panel: Panel,
         offsets: Sequence[ir.Value],
         taps: KernelRow,
@@ -83,7 +83,7 @@ class DirectConvEmitter(DirectConvRows):
     def _all_planes(
         self,
         base: ir.Value,
-        row: Row,
+        row: ConvRow,
         weights: ir.Value,
         accumulators: Registers,
         plane: Callable[..., Registers],

@@ -26,10 +26,10 @@ def divide_small(x: ir.Value, divisor: np.float32) -> ir.Value:
     """``x / divisor`` in f32, for quotients from 1/4 to 2^24; smaller ones may lose bits."""
     inverse = np.float32(1) / divisor
     error = abs(np.float64(inverse) * np.float64(divisor) - 1)
-    quotient = arith.mulf(x, like(inverse, x))
+    quotient = arith.mulf(x, like(float(inverse), x))
     if np.frexp(divisor)[0] == 0.5:  # a power of two: the product is the quotient
         return quotient
     for _ in range(1 if error <= 2.0**-25 else 2):
-        rest = math.fma(arith.negf(quotient), like(divisor, x), x)
-        quotient = math.fma(rest, like(inverse, x), quotient)
+        rest = math.fma(arith.negf(quotient), like(float(divisor), x), x)
+        quotient = math.fma(rest, like(float(inverse), x), quotient)
     return quotient
