@@ -68,7 +68,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-convert-precision{{to={convert}}}",  # composites keep their sums in f32
         "cpu-integer-contractions{{unit={int8_unit} exact={exact_sums}}}",  # of quantized tensors
         "cpu-fake-quantize",  # what no integers are needed for
-        "cpu-select-nbits-kernels{{{cpu} bf16x3={bf16x3} exact={exact}}}",  # others
+        "cpu-select-nbits-kernels{{{cpu} "  # others
+        "bf16x3={bf16x3} exact={exact} unit={int8_unit}}}",
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
         "graph-simplify",  # transposes that met

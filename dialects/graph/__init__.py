@@ -49,6 +49,7 @@ from .fusion import *
 from .indexing import *
 from .int8_direct_conv import *
 from .int8_matmul import *
+from .int8_nbits_matmul import *
 from .lookup import *
 from .movement import *
 from .nbits_format import *
@@ -58,6 +59,7 @@ from .normalization import *
 from .packed_matmul import *
 from .pooling import *
 from .quantization import *
+from .quantize_blocks import *
 from .random import *
 from .reassociation import reassociation
 from .recurrent import *

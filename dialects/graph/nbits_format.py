@@ -98,14 +98,23 @@ class NbitsFormat:
     def unpack(self, panels: np.ndarray) -> np.ndarray:
         """Panels of words as weights [K, N] of f32, padding included."""
         count, blocks, _ = panels.shape
-        end = self.lines * self.nr
         values = (self.integers(panels) + self.offset).astype(np.float32)
-        if self.zeros:
-            values -= self._scales(panels[:, :, end + self.scale_words :])
-        values *= self._scales(panels[:, :, end : end + self.scale_words])
+        zeros = self.zeros_of(panels)
+        if zeros is not None:
+            values -= zeros
+        values *= self.scales_of(panels)
         return values.transpose(1, 2, 0, 3).reshape(blocks * self.block, count * self.nr)
 
-    def _scales(self, words: np.ndarray) -> np.ndarray:
-        """Scales or zero points, [panels, blocks, 1, nr] of f32."""
+    def scales_of(self, panels: np.ndarray) -> np.ndarray:
+        """The scales in panels of words, [panels, K/block, 1, nr] of f32."""
+        end = self.lines * self.nr
+        return self._floats(panels[:, :, end : end + self.scale_words])
+
+    def zeros_of(self, panels: np.ndarray) -> np.ndarray | None:
+        """The zero points in panels of words, likewise; None if there are none."""
+        end = self.lines * self.nr + self.scale_words
+        return self._floats(panels[:, :, end:]) if self.zeros else None
+
+    def _floats(self, words: np.ndarray) -> np.ndarray:
         values = np.ascontiguousarray(words).view(_SCALES[self.scales])
         return values.astype(np.float32)[:, :, np.newaxis, :]

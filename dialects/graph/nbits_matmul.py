@@ -13,23 +13,28 @@ from .nbits_format import NbitsFormat
 from .types import TensorType
 
 
-class NbitsAttrs(TypedDict):
-    """The attributes of `graph.nbits_matmul`."""
+class NbitsPanelAttrs(TypedDict):
+    """Attributes that say how panels are laid out."""
 
-    mr: int
-    columns: int
-    lanes: int
     bits: int
     block: int
     nr: int
     scales: str
     zeros: bool
     offset: int
+
+
+class NbitsAttrs(NbitsPanelAttrs):
+    """The attributes of `graph.nbits_matmul`."""
+
+    mr: int
+    columns: int
+    lanes: int
     exact: bool
     unit: str
 
 
-def nbits_format(attrs: NbitsAttrs) -> NbitsFormat:
+def nbits_format(attrs: NbitsPanelAttrs) -> NbitsFormat:
     """The layout of the weights."""
     return NbitsFormat(
         attrs["bits"], attrs["block"], attrs["nr"], attrs["scales"], attrs["zeros"], attrs["offset"]

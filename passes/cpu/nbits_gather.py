@@ -13,6 +13,8 @@ from ..infra.rewrite import Rewrite
 SAMPLE = 64
 """Columns that are compared first: most tables are of another matmul, or of none."""
 
+_Matmul = graph.NbitsMatmulOp | graph.Int8NbitsMatmulOp
+
 
 class GatherFromPanels(Rewrite):
     """``gather(constant, i)  -->  nbits_gather(panels, i)``, for panels that hold the constant.
@@ -24,9 +26,10 @@ class GatherFromPanels(Rewrite):
     root = graph.GatherOp
 
     def __init__(self, function: Any):
-        self._matmuls: dict[tuple[int, int], list[graph.NbitsMatmulOp]] = {}
+        self._matmuls: dict[tuple[int, int], list[_Matmul]] = {}
         """The matmuls by the columns and K of their weights."""
-        for op in ops_within(function, graph.NbitsMatmulOp):
+        matmuls: list[_Matmul] = ops_within(function, graph.NbitsMatmulOp)
+        for op in [*matmuls, *ops_within(function, graph.Int8NbitsMatmulOp)]:
             _, blocks, _ = graph.type_of(op.w).static_shape
             self._matmuls.setdefault((op.columns, blocks * op.block), []).append(op)
 
@@ -43,7 +46,7 @@ class GatherFromPanels(Rewrite):
         matmul, middle = next((pair for pair in found if pair[1] is not None), (None, None))
         return None if matmul is None else {"matmul": matmul, "middle": middle}
 
-    def rewrite(self, op: graph.GatherOp, matmul: graph.NbitsMatmulOp, middle: int) -> ir.Value:
+    def rewrite(self, op: graph.GatherOp, matmul: _Matmul, middle: int) -> ir.Value:
         type_ = graph.type_of(op.x)
         constant = producer(matmul.w, graph.ConstantOp)  # which stands behind the gather
         assert constant is not None
@@ -55,7 +58,7 @@ class GatherFromPanels(Rewrite):
         )  # fmt: skip
 
 
-def _middle(op: graph.NbitsMatmulOp, table: np.ndarray) -> int | None:
+def _middle(op: _Matmul, table: np.ndarray) -> int | None:
     """The difference of `table` [N, ...] from the integers in the panels of `op`; None if there is
     no common one."""
     panels = constant_array(op.w)

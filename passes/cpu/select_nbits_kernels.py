@@ -13,9 +13,11 @@ from ..infra.greedy import apply_rewrites
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .block_quantized_weights import BlockQuantizedWeights
+from .int8_nbits_activations import QuantizeNbitsActivations
 from .matmul_forms import BF16X3_BOUND, F16_LANES, LIKELY_ROWS, TILES_WIDTH, Bf16x3Form
 from .nbits_gather import GatherFromPanels
 from .recurrent import PackNbitsRecurrence
+from .select_int8_kernels import vector_unit
 
 VECTORS = {128: 2, 256: 2, 512: 4}
 """Vectors of a register tile, by the bits of a vector."""
@@ -36,8 +38,14 @@ class CpuSelectNbitsKernels(Pass):
     -->
     %3 = "graph.nbits_matmul"(%x, %w') {bits = 4, block = 32} : 1x768, 48x24x320
 
-    Exact up to the order of accumulation, unless scales may be applied to sums. A table of which
-    single columns are gathered, too, is read from the panels: it is there once.
+    Exact up to the order of accumulation, unless scales may be applied to sums. Where the model
+    lets activations have 8 bits (`graph.accuracy_level`), they are quantized by blocks, and
+    multiplied as integers:
+
+    %1 = "graph.quantize_blocks"(%x) {block = 32} : 1x240
+    %3 = "graph.int8_nbits_matmul"(%1, %w') {bits = 4, block = 32} : 1x240, 48x24x320
+
+    A table of which single columns are gathered, too, is read from the panels: it is there once.
     """
 
     name = "cpu-select-nbits-kernels"
@@ -47,7 +55,10 @@ class CpuSelectNbitsKernels(Pass):
     bf16x3: Literal["none", "amx"] = "none"
     """The unit that multiplies factors of f32 as two of bf16, if there are many rows."""
     exact: bool = False
-    """True if the weights that are multiplied are those of the program, rounded to f32 likewise."""
+    """True if the weights that are multiplied are those of the program, rounded to f32 likewise,
+    and activations are not quantized."""
+    unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"
+    """The unit that multiplies 8-bit integers."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
@@ -56,6 +67,8 @@ class CpuSelectNbitsKernels(Pass):
             if not self.exact:
                 rewrites.append(PackNbitsRecurrence(self.cpu))
             apply_rewrites(op, rewrites, state)
+            vectors = vector_unit(self.unit)
+            apply_rewrites(op, [QuantizeNbitsActivations(self.cpu, vectors, self.exact)], state)
             apply_rewrites(op, [GatherFromPanels(op)], state)
 
 
@@ -98,13 +111,15 @@ class PackNbitsMatmul(Rewrite):
             weights.offset,
         )  # fmt: skip
         panels = layout.pack(weights.q, weights.scale, weights.zero)
-        return graph.nbits_matmul(
+        y = graph.nbits_matmul(
             op.a, graph.constant(value=panels),
             mr=min(rows, most) if isinstance(rows, int) else most,
             columns=columns, lanes=lanes, bits=layout.bits, block=layout.block, nr=layout.nr,
             scales=layout.scales, zeros=has_zeros, offset=layout.offset, exact=self.exact,
             unit="amx" if self._fills_tiles(op, weights, layout) else "vectors",
         )  # fmt: skip
+        level = graph.accuracy_level(op.result)
+        return graph.allow_accuracy_level(y, level) if level else y
 
     def _fills_tiles(
         self, op: graph.MatmulOp, weights: BlockQuantizedWeights, layout: graph.NbitsFormat

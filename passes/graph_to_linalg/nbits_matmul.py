@@ -1,15 +1,26 @@
 """Calls of the kernels for matmuls by weights of few bits, with or without an epilogue."""
 
+from typing import Any
+
 import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.nbits_amx import NbitsAmxEmitter, NbitsAmxShape
-from ..kernels.nbits_either import MANY_ROWS, NbitsEitherEmitter, NbitsEitherShape
-from ..kernels.nbits_matmul import NbitsMatmulEmitter, NbitsMatmulShape
-from ..kernels.nbits_panels import NbitsPanelsEmitter, NbitsPanelsShape
+from ..kernels.group_dot import INT8_DOTS
+from ..kernels.int8_nbits_matmul import Int8NbitsMatmulShape, Int8NbitsPanelsShape
+from ..kernels.nbits_amx import NbitsAmxShape
+from ..kernels.nbits_either import (
+    EMITTERS,
+    MANY_ROWS,
+    FewShape,
+    ManyShape,
+    NbitsEitherEmitter,
+    NbitsEitherShape,
+)
+from ..kernels.nbits_matmul import NbitsMatmulShape
+from ..kernels.nbits_panels import NbitsPanelsShape
 from .kernel_calls import compute
 from .kernel_rules import always, lowers_with_epilogue
 from .lowering import Lowering
@@ -17,22 +28,43 @@ from .packed_matmul import row_count
 from .scratch import scratch_of, uses_scratch
 
 _FAMILY = "nbits_matmul"
+_PANEL_ROWS = 3
+"""Rows of a register tile that has sums of integers beside its accumulators."""
 
 
 @lowers_with_epilogue(graph.NbitsMatmulOp, narrows=always)
 def nbits_matmul(ctx: Lowering, op: graph.NbitsMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul and its `epilogue`."""
+    return _compute(ctx, op, epilogue, _shape_of_few(op, ctx.cpu), _shape_of_many(op, ctx.cpu))
+
+
+@lowers_with_epilogue(graph.Int8NbitsMatmulOp, narrows=always)
+def int8_nbits_matmul(
+    ctx: Lowering, op: graph.Int8NbitsMatmulOp, epilogue: VectorEpilogue
+) -> ir.Value:
+    """Compute a matmul of activations of 8 bits and its `epilogue`."""
+    few = Int8NbitsMatmulShape(*_extents(op), mr=op.attrs["mr"], **_int8_options(op, ctx.cpu))
+    return _compute(ctx, op, epilogue, few, _int8_shape_of_many(op, ctx.cpu))
+
+
+def _compute(
+    ctx: Lowering,
+    op: graph.KernelContraction,
+    epilogue: VectorEpilogue,
+    few: FewShape,
+    many: ManyShape | None,
+) -> ir.Value:
+    """Compute a matmul by the kernel for many rows, or that for few if there is none; for a dynamic
+    number of rows by one that has both."""
     rows, sizes = row_count(op)
-    few, many = _shape_of_few(op, ctx.cpu), _shape_of_many(op, ctx.cpu)
     if many is None:
-        return compute(ctx, NbitsMatmulEmitter, _FAMILY, few, op, epilogue, sizes=sizes)
-    scratch, on_tiles = scratch_of(op, ctx.cpu), isinstance(many, NbitsAmxShape)
-    family = "amx_nbits_matmul" if on_tiles else _FAMILY
+        return compute(ctx, EMITTERS[type(few)], _FAMILY, few, op, epilogue, sizes=sizes)
+    scratch = scratch_of(op, ctx.cpu)
+    family = "amx_nbits_matmul" if isinstance(many, NbitsAmxShape) else _FAMILY
     if rows is None:
         either = NbitsEitherShape(few, many)
         return compute(ctx, NbitsEitherEmitter, family, either, op, epilogue, scratch, sizes)
-    emitter = NbitsAmxEmitter if on_tiles else NbitsPanelsEmitter
-    return compute(ctx, emitter, family, many, op, epilogue, scratch)
+    return compute(ctx, EMITTERS[type(many)], family, many, op, epilogue, scratch)
 
 
 @uses_scratch(graph.NbitsMatmulOp)
@@ -44,6 +76,34 @@ def nbits_matmul_scratch(op: graph.NbitsMatmulOp, cpu: CpuModel) -> list[graph.T
         return []
     dtype = np.dtype(graph.BF16 if isinstance(many, NbitsAmxShape) else np.float32)
     return [graph.TensorType((many.workgroups, many.scratch), dtype)]
+
+
+@uses_scratch(graph.Int8NbitsMatmulOp)
+def int8_nbits_matmul_scratch(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> list[graph.TensorType]:
+    """For many rows: the weights of a K block of a panel as bytes, for all workgroups."""
+    many = _int8_shape_of_many(op, cpu)
+    if many is None:
+        return []
+    return [graph.TensorType((many.workgroups, many.scratch), np.dtype(np.int32))]
+
+
+def _extents(op: graph.Int8NbitsMatmulOp) -> tuple[int | None, int, int]:
+    """Rows, blocks of K, and columns."""
+    _, blocks, _ = graph.type_of(op.w).static_shape
+    return row_count(op)[0], blocks, op.attrs["columns"]
+
+
+def _int8_options(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> dict[str, Any]:
+    layout, dot = graph.nbits_format(graph.Int8NbitsAttrs(**op.attrs)), INT8_DOTS[op.attrs["unit"]]
+    return {"nr": layout.nr, "lanes": dot.lanes, "cpu": cpu, "layout": layout, "dot": dot}
+
+
+def _int8_shape_of_many(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> Int8NbitsPanelsShape | None:
+    rows, blocks, columns = _extents(op)
+    if rows is not None and rows < MANY_ROWS:
+        return None
+    options = _int8_options(op, cpu)
+    return Int8NbitsPanelsShape(rows, blocks, columns, mr=_PANEL_ROWS, **options)
 
 
 def _shape_of_few(op: graph.NbitsMatmulOp, cpu: CpuModel) -> NbitsMatmulShape:

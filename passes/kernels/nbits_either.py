@@ -1,12 +1,20 @@
 """Matmul of a dynamic number of rows by weights of few bits: one kernel for few rows, and one for
 many, which widens the weights once for all of them."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ...mlir import arith, ir
 from . import amx
 from .emitter import VectorEmitter
 from .epilogue import Epilogue
+from .int8_nbits_matmul import (
+    Int8NbitsMatmulEmitter,
+    Int8NbitsMatmulShape,
+    Int8NbitsPanelsEmitter,
+    Int8NbitsPanelsShape,
+)
 from .nbits_amx import NbitsAmxEmitter, NbitsAmxShape
 from .nbits_matmul import NbitsMatmulEmitter, NbitsMatmulShape
 from .nbits_panels import NbitsPanelsEmitter, NbitsPanelsShape
@@ -15,12 +23,24 @@ MANY_ROWS = amx.ROWS
 """Rows that fill a tile of AMX; on vectors, widening panels costs less from about as many on."""
 
 
+FewShape = NbitsMatmulShape | Int8NbitsMatmulShape
+ManyShape = NbitsAmxShape | NbitsPanelsShape | Int8NbitsPanelsShape
+EMITTERS: Mapping[type, Callable[..., Any]] = {
+    NbitsMatmulShape: NbitsMatmulEmitter,
+    NbitsPanelsShape: NbitsPanelsEmitter,
+    NbitsAmxShape: NbitsAmxEmitter,
+    Int8NbitsMatmulShape: Int8NbitsMatmulEmitter,
+    Int8NbitsPanelsShape: Int8NbitsPanelsEmitter,
+}
+"""The emitters of kernels, by the class of their shapes."""
+
+
 @dataclass(frozen=True)
 class NbitsEitherShape:
     """A matmul of dynamic rows."""
 
-    few: NbitsMatmulShape
-    many: NbitsAmxShape | NbitsPanelsShape
+    few: FewShape
+    many: ManyShape
 
     flops = None
 
@@ -45,13 +65,9 @@ class NbitsEitherEmitter(VectorEmitter):
         epilogue: Epilogue,
     ):
         super().__init__(shape.few.lanes)
-        self.few = NbitsMatmulEmitter(shape.few, x, weights, output, epilogue)
+        self.few = EMITTERS[type(shape.few)](shape.few, x, weights, output, epilogue)
         operands = (x, weights, output, scratch, epilogue)
-        self.many = (
-            NbitsAmxEmitter(shape.many, *operands)
-            if isinstance(shape.many, NbitsAmxShape)
-            else NbitsPanelsEmitter(shape.many, *operands)
-        )
+        self.many = EMITTERS[type(shape.many)](shape.many, *operands)
 
     def workgroup(self, workgroup_id: ir.Value, rows: ir.Value) -> None:
         """Emit workgroup `workgroup_id`."""

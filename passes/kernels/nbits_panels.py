@@ -15,10 +15,31 @@ from .packed_matmul import MatmulEmitter, MatmulShape
 
 
 @dataclass(frozen=True)
-class NbitsPanelsShape(MatmulShape):
-    """A matmul by panels of `layout`; K is a multiple of its block."""
+class WidenedPanelsShape(MatmulShape):
+    """A matmul by panels of `layout`, a K block of which is in scratch memory at a time."""
 
     layout: graph.NbitsFormat = field(kw_only=True)
+
+    @property
+    def block_lines(self) -> int:
+        """Lines of a block of the layout in scratch memory."""
+        return self.layout.block
+
+    @property
+    def workgroups(self) -> int:
+        """See `MatmulShape`; of dynamic rows, each multiplies all."""
+        return self.n_blocks if self.rows is None else super().workgroups
+
+    @property
+    def scratch(self) -> int:
+        """Scratch elements of a workgroup, each of 4 bytes."""
+        return self.kc * self.line
+
+
+@dataclass(frozen=True)
+class NbitsPanelsShape(WidenedPanelsShape):
+    """A matmul by weights that are widened to f32; K is a multiple of the layout's block."""
+
     exact: bool = field(kw_only=True)
     """True if zero points are subtracted before weights are scaled."""
 
@@ -33,25 +54,15 @@ class NbitsPanelsShape(MatmulShape):
         """See `MatmulShape`."""
         return -(-self.k // self.kc)
 
-    @property
-    def workgroups(self) -> int:
-        """See `MatmulShape`; of dynamic rows, each multiplies all."""
-        return self.n_blocks if self.rows is None else super().workgroups
-
-    @property
-    def scratch(self) -> int:
-        """Scratch elements of a workgroup, of f32."""
-        return self.kc * self.nr
-
 
 class NbitsPanelsEmitter(MatmulEmitter):
     """Emits the kernel."""
 
-    shape: NbitsPanelsShape
+    shape: WidenedPanelsShape
 
     def __init__(
         self,
-        shape: NbitsPanelsShape,
+        shape: WidenedPanelsShape,
         x: ir.Value,
         weights: ir.Value,
         output: ir.Value,
@@ -81,24 +92,26 @@ class NbitsPanelsEmitter(MatmulEmitter):
     def weights_of(self, panel: ir.Value, start: ir.Value, length: ir.Value) -> ir.Value:
         """See `MatmulEmitter`; the weights are widened first."""
         shape, layout = self.shape, self.shape.layout
-        size = self.index(layout.block)
-        number = self.add(self.times(panel, shape.k // layout.block), arith.divui(start, size))
+        size = self.index(shape.block_lines)
+        blocks = shape.k // shape.block_lines
+        number = self.add(self.times(panel, blocks), arith.divui(start, size))
         held = self.times(number, layout.words)
         reader = NbitsReader(self, self.words, layout, layout.nr // self.lanes, self.index(0))
 
         def block(number: ir.Value) -> None:
-            self._widen(
+            self.widen(
                 reader,
                 self.add(held, self.times(number, layout.words)),
-                self.add(self._base, self.times(number, layout.block * layout.nr)),
+                self.add(self._base, self.times(number, shape.block_lines * shape.line)),
             )
 
         self.repeat(self.index(0), arith.divui(length, size), block)
         return self._base
 
-    def _widen(self, reader: NbitsReader, block: ir.Value, target: ir.Value) -> None:
+    def widen(self, reader: NbitsReader, block: ir.Value, target: ir.Value) -> None:
         """Write the weights of the block that starts at word `block` from `target` on."""
         layout = self.shape.layout
+        assert isinstance(self.shape, NbitsPanelsShape)
         scaling = reader.scaling(block, self.shape.exact)
 
         def line(index: ir.Value) -> None:

@@ -88,8 +88,8 @@ def matmul_n_bits(
 
     Each block has a scale, and a zero point that is packed likewise or a float; without one it is
     the middle of the range. `g_idx` says for each number along K which block's it has instead.
+    `accuracy_level` 4 allows passes to quantize `a` to 8 bits; the others ask for at least 16.
     """
-    del accuracy_level  # computed in the type of `a`, which is at least as accurate as requested
     if weight_prepacked:
         raise UnsupportedError("weights packed for another device")
     if bits not in (2, 4, 8):
@@ -105,7 +105,12 @@ def matmul_n_bits(
         numbers = graph.reshaped_constant(numbers, [N, blocks, block_size])
         weights = dequantized(numbers, _given(_column(scales)), _column(zeros), bits)
         weights = _first(graph.reshape(weights, shape=[N, blocks * block_size]), K)
-    y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]))
+
+    def product(a: ir.Value, b: ir.Value) -> ir.Value:
+        y = graph.matmul(a, b)
+        return graph.allow_accuracy_level(y, accuracy_level) if accuracy_level else y
+
+    y = matmul_of_any_rank(a, graph.transpose(weights, perm=[1, 0]), product)
     return y if bias is None else graph.add(y, bias)
 
 
@@ -239,10 +244,9 @@ def matmul_n_bits_mlp(
     accuracy_level=0,
 ):
     """``activation(gate) * up`` of two projections, behind a normalisation if that has a scale."""
-    del accuracy_level
     total, x = _normalised(a, skip, norm_scale, epsilon)
     shares = [(gate_weights, gate_scales, gate_bias, N), (up_weights, up_scales, up_bias, N)]
-    gate, up = _projected(x, shares, K, bits, block_size)
+    gate, up = _projected(x, shares, K, bits, block_size, accuracy_level)
     silu = activation.lower() in ("silu", "swish")
     gate = graph.swish(gate, alpha=1.0) if silu else activated(gate, activation, None, None)
     return graph.mul(gate, up), total
@@ -272,7 +276,6 @@ def matmul_n_bits_qkv(
     accuracy_level=0,
 ):
     """Queries, keys and values of one normalised input."""
-    del accuracy_level
     if norm_scale is None:
         raise graph.TypeRuleError("norm_scale is left out")
     total, x = _normalised(a, skip, norm_scale, epsilon)
@@ -281,7 +284,7 @@ def matmul_n_bits_qkv(
         (k_weights, k_scales, k_bias, Nkv),
         (v_weights, v_scales, v_bias, Nkv),
     ]
-    return *_projected(x, shares, K, bits, block_size), total
+    return *_projected(x, shares, K, bits, block_size, accuracy_level), total
 
 
 def _normalised(
@@ -297,14 +300,27 @@ def _normalised(
 
 
 def _projected(
-    x: ir.Value, shares: Sequence[tuple[Any, Any, Any, int]], count: int, bits: int, block_size: int
+    x: ir.Value,
+    shares: Sequence[tuple[Any, Any, Any, int]],
+    count: int,
+    bits: int,
+    block_size: int,
+    level: int,
 ) -> list[ir.Value]:
     """`x` times each of `shares`: packed weights, scales, a bias, and the number of columns."""
     if any(weights is None or scales is None for weights, scales, _, _ in shares):
         raise graph.TypeRuleError("weights or scales are left out")
     return [
         matmul_n_bits(
-            x, weights, scales, bias=bias, K=count, N=width, bits=bits, block_size=block_size
+            x,
+            weights,
+            scales,
+            bias=bias,
+            K=count,
+            N=width,
+            bits=bits,
+            block_size=block_size,
+            accuracy_level=level,
         )
         for weights, scales, bias, width in shares
     ]

@@ -1,5 +1,6 @@
 // RUN: gc-opt %s --cpu-select-nbits-kernels="vector-bits=512" --split-input-file | filecheck %s
 // RUN: gc-opt %s --cpu-select-nbits-kernels="vector-bits=256 exact=true" --split-input-file | filecheck %s --check-prefix=EXACT
+// RUN: gc-opt %s --cpu-select-nbits-kernels="vector-bits=512 unit=avx512vnni" --split-input-file | filecheck %s --check-prefix=INT8
 
 // Weights [N, K] with a scale for every 32: half of K in a block of a panel of 64 columns.
 
@@ -47,6 +48,31 @@ func.func @short_blocks(%x: tensor<1x64xf32>) -> tensor<1x32xf32> {
   %w = "graph.reshape"(%0) {shape = [64, 32]} : (tensor<16x4x32xf32>) -> tensor<64x32xf32>
   %y = "graph.matmul"(%x, %w) : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
   return %y : tensor<1x32xf32>
+}
+
+// -----
+
+// A model that lets activations have 8 bits; of another one they stay f32.
+
+// CHECK-LABEL: @level_4
+// CHECK: "graph.nbits_matmul"(%arg0, %{{.*}}) {bits = 8 : i64, {{.*}}graph.accuracy_level = 4 : i64
+// EXACT-LABEL: @level_4
+// EXACT-NOT: quantize_blocks
+// INT8-LABEL: @level_4
+// INT8: %[[X:.*]] = "graph.quantize_blocks"(%arg0) {block = 32 : i64} : (tensor<3x64xf32>) -> tensor<3x20xui32>
+// INT8: %[[Y:.*]] = "graph.int8_nbits_matmul"(%[[X]], %{{.*}}) {bits = 8 : i64, block = 32 : i64, columns = 32 : i64, mr = 3 : i64, nr = 32 : i64, offset = 0 : i64, scales = "f16", unit = "avx512vnni", zeros = false} : (tensor<3x20xui32>, tensor<1x2x272xui32>) -> tensor<3x32xf32>
+// INT8: %[[Z:.*]] = "graph.nbits_matmul"(%arg0
+// INT8: return %[[Y]], %[[Z]]
+func.func @level_4(%x: tensor<3x64xf32>) -> (tensor<3x32xf32>, tensor<3x32xf32>) {
+  %q = "graph.constant"() {value = dense<-100> : tensor<32x2x32xi8>} : () -> tensor<32x2x32xi8>
+  %s = "graph.constant"() {value = dense<[[[0.5], [0.25]]]> : tensor<1x2x1xf32>} : () -> tensor<1x2x1xf32>
+  %z = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %0 = "graph.dequantize"(%q, %s, %z) {to = f32} : (tensor<32x2x32xi8>, tensor<1x2x1xf32>, tensor<i8>) -> tensor<32x2x32xf32>
+  %1 = "graph.reshape"(%0) {shape = [32, 64]} : (tensor<32x2x32xf32>) -> tensor<32x64xf32>
+  %2 = "graph.transpose"(%1) {perm = array<i64: 1, 0>} : (tensor<32x64xf32>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%x, %2) {graph.accuracy_level = 4 : i64} : (tensor<3x64xf32>, tensor<64x32xf32>) -> tensor<3x32xf32>
+  %w = "graph.matmul"(%x, %2) {graph.accuracy_level = 1 : i64} : (tensor<3x64xf32>, tensor<64x32xf32>) -> tensor<3x32xf32>
+  return %y, %w : tensor<3x32xf32>, tensor<3x32xf32>
 }
 
 // -----

@@ -1,14 +1,18 @@
 """Matmuls by weights of few bits that are quantized by blocks."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numerics import build_model
-from onnx import helper
+from onnx import ModelProto, helper
 
 import graphc
+from graphc.compiler.driver import make_options, to_module
+from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
+from graphc.passes.pipelines import graph_pipeline
 from graphc.runtime.targets import cpu_features
 
 
@@ -25,6 +29,13 @@ class Case:
     """Zero points: none, packed integers, or floats."""
     scales: type = np.float16
     """The type that holds the scales exactly."""
+    level: int = 0
+    """The accuracy level."""
+
+    @property
+    def common_block(self) -> int:
+        """The block of the panels, of which K is a multiple."""
+        return math.gcd(self.k, self.block)
 
 
 CASES = (
@@ -48,10 +59,20 @@ def _packed(q: np.ndarray, bits: int) -> np.ndarray:
     return (fields << shifts).sum(-1).astype(np.uint8)
 
 
-class Writer:
-    """Writes the nodes of cases, and computes their results in float64."""
+def _quantized(x: np.ndarray, block: int) -> np.ndarray:
+    """`x` as 8 bits with a scale for each `block` of a row say."""
+    blocks = x.reshape(len(x), -1, block)
+    scale = abs(blocks).max(-1, keepdims=True) / np.float32(127)
+    q = np.rint(blocks * (np.float32(1) / scale))
+    return (q.astype(np.float64) * scale).reshape(x.shape)
 
-    def __init__(self) -> None:
+
+class Writer:
+    """Writes the nodes of cases, and computes their results in float64; from activations of 8 bits
+    if they are `quantized`."""
+
+    def __init__(self, quantized: bool = False) -> None:
+        self.quantized = quantized
         self.random = np.random.default_rng(1)
         self.nodes, self.inputs, self.constants = [], {}, {}
         self.feeds, self.truths = {}, {}
@@ -80,7 +101,7 @@ class Writer:
         self.nodes += [
             helper.make_node(
                 "MatMulNBits", names, [f"m{number}"], domain="com.microsoft", K=case.k,
-                N=case.columns, bits=case.bits, block_size=case.block,
+                N=case.columns, bits=case.bits, block_size=case.block, accuracy_level=case.level,
             ),
             helper.make_node("Relu", [f"m{number}"], [f"n{number}"]),
             helper.make_node("Add", [f"n{number}", f"r{number}"], [f"y{number}"]),
@@ -88,6 +109,8 @@ class Writer:
         w = (q - zero[..., None].astype(np.float64)) * scale[..., None].astype(np.float64)
         w = w.reshape(case.columns, -1)[:, : case.k]
         x = self._input(f"x{number}", (case.rows, case.k), dims)
+        if self.quantized:
+            x = _quantized(self.feeds[f"x{number}"], case.common_block)
         r = self._input(f"r{number}", (case.rows, case.columns), dims)
         self.truths[f"y{number}"] = np.maximum(x @ w.T, 0) + r
 
@@ -96,12 +119,16 @@ class Writer:
         self.inputs[name] = (np.float32, (dims or shape[0], *shape[1:]))
         return x.astype(np.float64)
 
-    def check(self, tolerance: float = 2e-6, **options) -> graphc.CompiledModel:
-        """Compile all cases, run them and compare the results."""
+    def model(self) -> ModelProto:
+        """All cases."""
         outputs = list(self.truths)
         model = build_model(self.nodes, self.inputs, outputs, self.constants, opset=17)
         model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-        compiled = graphc.compile(model, threads=2, **options)
+        return model
+
+    def check(self, tolerance: float = 2e-6, **options) -> graphc.CompiledModel:
+        """Compile all cases, run them and compare the results."""
+        compiled = graphc.compile(self.model(), threads=2, **options)
         for result, truth in zip(compiled.run(None, self.feeds), self.truths.values(), strict=True):
             assert result.shape == truth.shape
             assert abs(result - truth).max() <= tolerance * abs(truth).max()
@@ -162,6 +189,109 @@ def test_many_rows(target, dims):
                 compiled.run(None, feeds), writer.truths.values(), strict=True
             ):
                 assert abs(result - truth[:3]).max() <= 2e-6 * abs(truth).max()
+
+
+LEVEL_4 = (
+    *(replace(case, level=4) for case in CASES),
+    Case(37, 288, 130, zeros="integers", level=4),
+    Case(37, 1024, 40, bits=8, block=256, zeros="floats", scales=np.float32, level=4),
+    Case(18, 128, 80, bits=2, block=64, level=4),
+)
+has_vnni = pytest.mark.skipif(
+    cpu_features.int8_unit("host") != "avx512vnni", reason="the CPU has no AVX512-VNNI"
+)
+
+
+@has_vnni
+def test_level_4():
+    """Activations are quantized by blocks, exactly as said; f32 is within the steps of 8 bits."""
+    writer, exact = Writer(quantized=True), Writer()
+    for case in LEVEL_4:
+        writer.add(case)
+        exact.add(case)
+    with writer.check() as compiled:
+        assert compiled.report.rewrites["quantize-nbits-activations"].count == len(LEVEL_4)
+        assert compiled.report.rewrites["fuse-epilogue"].count == len(LEVEL_4)
+        for truth, quantized in zip(exact.truths.values(), writer.truths.values(), strict=True):
+            assert 0 < abs(truth - quantized).max() <= 1e-2 * abs(truth).max()
+
+
+@has_vnni
+def test_level_4_of_named_rows():
+    """Few and many rows have kernels of their own, which give the same bits."""
+    writer = Writer(quantized=True)
+    writer.add(Case(40, 576, 70, zeros="integers", level=4), dims="n")
+    writer.add(Case(40, 64, 40, bits=8, level=4), dims="n")
+    with writer.check() as compiled:
+        wholes = compiled.run(None, writer.feeds)
+        for rows in (1, 3, 16):
+            feeds = {name: x[:rows] for name, x in writer.feeds.items()}
+            for part, whole in zip(compiled.run(None, feeds), wholes, strict=True):
+                assert np.array_equal(part, whole[:rows])
+
+
+@has_vnni
+def test_level_4_of_numbers_that_are_not_finite():
+    """They make their row alone so, and zeros give zeros."""
+    writer = Writer()
+    writer.add(Case(3, 64, 64, level=4))
+    feeds = dict(writer.feeds, x0=np.zeros((3, 64), np.float32))
+    feeds["x0"][0, 3], feeds["x0"][1, 40] = np.nan, np.inf
+    with writer.check(tolerance=1e-2) as compiled:
+        (result,) = compiled.run(None, feeds)
+    assert np.isnan(result[0]).all()
+    assert np.isinf(result[1]).any()
+    assert np.array_equal(result[2], feeds["r0"][2])
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "reason"),
+    [
+        ({"target": "cpu", "precision": "strict"}, 4, "are to stay as they are"),
+        ({"target": "cpu:x86-64-v3"}, 4, "no vectors of VPDPBUSD"),
+        ({"target": "cpu"}, 1, None),  # the model asks for f32
+    ],
+)
+def test_activations_that_stay(options, level, reason):
+    writer = Writer()
+    writer.add(Case(3, 64, 64, level=level))
+    with writer.check(**options) as compiled:
+        statistics = compiled.report.rewrites.get("quantize-nbits-activations")
+        assert (statistics is None) == (reason is None)
+        if statistics is not None:
+            assert statistics.count == 0
+            assert [reason in text for text in statistics.declined] == [True]
+
+
+@pytest.mark.parametrize(
+    ("bits", "unit", "options"),
+    [
+        (512, "avx512vnni", {"target": "interpret", "check_rewrites": True}),
+        pytest.param(256, "avxvnni", {}, marks=has_vnni),
+    ],
+)
+def test_level_4_by_other_means(bits, unit, options):
+    """The interpreter computes the same, and the rewrite is checked by its bound; so do vectors of
+    256 bits, whose instruction CPUs with AVX-512 have, too."""
+    writer = Writer(quantized=True)
+    for case in LEVEL_4:
+        writer.add(case)
+    pipeline = graph_pipeline("cpu", CpuModel(bits), int8_unit=unit)
+    with writer.check(pipeline=pipeline, **options) as compiled:
+        assert compiled.report.rewrites["quantize-nbits-activations"].count == len(LEVEL_4)
+
+
+@pytest.mark.parametrize(("cpu", "count"), [("alderlake", 2), ("sapphirerapids", 1)])
+def test_level_4_of_other_cpus(cpu, count):
+    """Tiles of AMX multiply many rows as bf16 terms."""
+    writer = Writer()
+    writer.add(Case(3, 1024, 64, level=4))
+    writer.add(Case(128, 1024, 1024, level=4))
+    code, report = to_module(writer.model(), make_options(f"cpu:{cpu}", threads=1))
+    statistics = report.rewrites["quantize-nbits-activations"]
+    assert statistics.count == count
+    assert all("fill tiles" in reason for reason in statistics.declined)
+    assert b"quantize_blocks" in code
 
 
 @pytest.mark.skipif(not cpu_features.request_tiles(), reason="the CPU has no AMX")

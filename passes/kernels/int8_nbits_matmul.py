@@ -1,0 +1,331 @@
+"""Matmul of rows of 8 bits by packed weights of few bits, both quantized by blocks of K.
+
+The kernel is that of packed f32 weights (`MatmulEmitter`), which counts K in blocks. The products
+of a block are summed as integers, four by one instruction, of weights without sign by rows with
+sign. What weights differ by from their integers without sign is the same in a block of a column:
+the product of that and the sum of the row's integers is added.
+
+Few rows unpack weights in registers. For many, a workgroup unpacks a K block of a panel to scratch
+memory, which stays in the L1 (`nbits_panels`). Both compute the same, bit by bit.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...dialects import graph
+from ...mlir import arith, ir, memref, vector
+from .emitter import CACHE_LINE, LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .group_dot import GROUP_BYTES, GroupDot
+from .nbits_panels import NbitsPanelsEmitter, WidenedPanelsShape
+from .nbits_weights import NbitsReader
+from .packed_matmul import MatmulEmitter, MatmulShape
+
+_UNROLL = 8
+"""Lines of a block that a step of a loop multiplies, at most."""
+
+
+@dataclass(frozen=True)
+class Int8NbitsMatmulShape(MatmulShape):
+    """A matmul by panels of `layout`, whose `k` is counted in blocks."""
+
+    layout: graph.NbitsFormat = field(kw_only=True)
+    dot: GroupDot = field(kw_only=True)
+
+    @property
+    def row_block(self) -> graph.QuantizedBlock:
+        """The layout of a block of a row."""
+        return graph.QuantizedBlock(self.layout.block)
+
+    @property
+    def line(self) -> int:
+        """See `MatmulShape`; the words of a block."""
+        return self.layout.words
+
+    @property
+    def row_elements(self) -> int:
+        """See `MatmulShape`."""
+        return self.k * self.row_block.words
+
+    @property
+    def flops(self) -> int | None:
+        """See `MatmulShape`."""
+        blocks = super().flops
+        return None if blocks is None else self.layout.block * blocks
+
+    @property
+    def k_blocks(self) -> int:
+        """One, so that accumulators stay in registers."""
+        return 1
+
+
+@dataclass(frozen=True)
+class Int8NbitsPanelsShape(WidenedPanelsShape, Int8NbitsMatmulShape):
+    """The same, by weights that are unpacked to scratch memory: a block of a panel has lines of
+    four weights of each column, then scales, then zero points, as f32."""
+
+    @property
+    def block_lines(self) -> int:
+        """See `WidenedPanelsShape`."""
+        return 1
+
+    @property
+    def line(self) -> int:
+        """See `MatmulShape`; the words of an unpacked block."""
+        return self.nr * (self.row_block.groups + 1 + self.layout.zeros)
+
+    @property
+    def k_blocks(self) -> int:
+        """See `MatmulShape`."""
+        return -(-self.k // max(1, self.weights_bytes // (GROUP_BYTES * self.line)))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of a block: the first word of each, and for each a vector of its scale, of its sum, and
+    of that times what all weights differ by from their integers without sign."""
+
+    starts: Registers
+    scales: Registers
+    sums: Registers
+    shifts: Registers
+
+
+class Int8NbitsEmitter(MatmulEmitter):
+    """Emits what both kernels have in common."""
+
+    shape: Int8NbitsMatmulShape
+    TOGETHER = 1
+    """Vectors of columns that are multiplied at a time."""
+
+    def parts(self, columns: int) -> list[VectorSlice]:
+        """See `MatmulEmitter`: vectors of the length that the instructions take."""
+        return short_vectors(columns, self.lanes)
+
+    @abstractmethod
+    def dots(
+        self, right: ir.Value, block: ir.Value, rows: Registers, first: int, sums: Registers
+    ) -> Registers:
+        """Add to `sums` the products of rows by as many vectors of columns of the block of a panel
+        that starts at `block`, from vector `first` on."""
+
+    @abstractmethod
+    def scales(
+        self, right: ir.Value, block: ir.Value, part: int
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """The scales of vector `part` of the columns of a block, and what their weights differ by
+        from their integers without sign, if there are zero points."""
+
+    def multiply(
+        self,
+        left: LhsBlock,
+        right: ir.Value,
+        start: ir.Value,
+        k: int | ir.Value,
+        accumulators: Registers,
+        ahead: Prefetch | None = None,
+        mask: ir.Value | None = None,
+    ) -> Registers:
+        """See `VectorEmitter`. Nothing is masked, because panels are padded."""
+        assert mask is None
+
+        def step(index: ir.Value, registers: Registers) -> Registers:
+            block = self.add(start, self.times(index, left.panel_width))
+            if ahead is not None:
+                self._prefetch(right, ahead, index)
+            return self._block(right, block, self._rows_of(left, index), registers)
+
+        end = self.index(k) if isinstance(k, int) else k
+        return self.loop((self.index(0), end), accumulators, step)
+
+    def _prefetch(self, memory: ir.Value, ahead: Prefetch, index: ir.Value) -> None:
+        for more in range(0, ahead.step, CACHE_LINE):
+            at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
+            memref.prefetch(memory, [at], is_write=False, locality_hint=2, is_data_cache=True)
+
+    def _rows_of(self, left: LhsBlock, block: ir.Value) -> _Rows:
+        """The rows in block `block`."""
+        layout = self.shape.row_block
+        assert isinstance(left.stride, int)
+        starts = [
+            self.times(self.add(self.add(left.start, row * left.stride), block), layout.words)
+            for row in range(left.count)
+        ]
+        scales, sums = (
+            [self._number(left.memory, self.add(at, layout.groups + n)) for at in starts]
+            for n in range(2)
+        )
+        shift = self.splat(self.shape.layout.offset - self.half)
+        return _Rows(starts, scales, sums, [arith.mulf(each, shift) for each in sums])
+
+    def _number(self, memory: ir.Value, at: ir.Value) -> ir.Value:
+        """A vector of the f32 in a word."""
+        number = arith.bitcast(self.element, memref.load(memory, [at]))
+        return vector.broadcast(self.vector_type, number)
+
+    def _block(
+        self, right: ir.Value, block: ir.Value, rows: _Rows, registers: Registers
+    ) -> Registers:
+        """Accumulate the products of rows by a block of a panel, `TOGETHER` vectors of columns at a
+        time: sums of integers need as many registers."""
+        count, registers = len(rows.starts), list(registers)
+        parts = len(registers) // count
+        for first in range(0, parts, self.TOGETHER):
+            some = range(first, min(first + self.TOGETHER, parts))
+            zero = self.splat(0, element=ir.IntegerType.get_signless(32))
+            sums = self.dots(right, block, rows.starts, first, [zero] * (count * len(some)))
+            for part in some:
+                scale, zeros = self.scales(right, block, part)
+                for row in range(count):
+                    total = arith.sitofp(self.vector_type, sums[row * len(some) + part - first])
+                    total = (
+                        arith.addf(total, rows.shifts[row])
+                        if zeros is None
+                        else vector.fma(zeros, rows.sums[row], total)
+                    )
+                    at = row * parts + part
+                    scaled = arith.mulf(total, scale)
+                    registers[at] = vector.fma(scaled, rows.scales[row], registers[at])
+        return registers
+
+    def add_products(
+        self, rows: Registers, group: ir.Value, weights: Registers, sums: Registers
+    ) -> Registers:
+        """Add the products of word `group` of rows by vectors of weights."""
+        dot = self.shape.dot
+        vectors = [vector.bitcast(dot.groups, each) for each in weights]
+        results = []
+        for row, start in enumerate(rows):
+            word = memref.load(self.x, [self.add(start, group)])
+            factors = dot.repeated(word)
+            for part, each in enumerate(vectors):
+                total = sums[row * len(vectors) + part]
+                results.append(dot.multiply_add(total, each, factors))
+        return results
+
+    def unrolled(
+        self, count: int, registers: Registers, body: Callable[[ir.Value, Registers], Registers]
+    ) -> Registers:
+        """Emit `body` for each of `count` lines: several in a step of a loop."""
+        most = next(n for n in range(min(count, _UNROLL), 0, -1) if count % n == 0)
+
+        def step(index: ir.Value, registers: Registers) -> Registers:
+            for more in range(most):
+                registers = body(self.add(self.times(index, most), more), registers)
+            return registers
+
+        if most == count:
+            return step(self.index(0), registers)
+        return self.loop((self.index(0), self.index(count // most)), registers, step)
+
+    def unsigned(self, words: ir.Value, group: int) -> ir.Value:
+        """Group `group` of words as bytes without sign, which are higher by `half`."""
+        bits, i32 = self.shape.layout.bits, ir.IntegerType.get_signless(32)
+
+        def alike(byte: int) -> ir.Value:
+            return self.splat(_signed(byte * 0x01010101), element=i32)
+
+        if group:
+            words = arith.shrui(words, self.splat(bits * group, element=i32))
+        flipped = arith.xori(words, alike(self.half))
+        return flipped if bits == 8 else arith.andi(flipped, alike((1 << bits) - 1))
+
+    @cached_property
+    def half(self) -> int:
+        """What integers without sign are higher by than those with sign."""
+        return 1 << (self.shape.layout.bits - 1)
+
+    def shift(self, zeros: ir.Value) -> ir.Value:
+        """What weights with the zero points `zeros` differ by from their integers without sign."""
+        return arith.subf(self.splat(self.shape.layout.offset - self.half), zeros)
+
+
+def _signed(word: int) -> int:
+    """The bits of `word` as an integer of 32 bits with sign."""
+    return word - (1 << 32) if word >> 31 else word
+
+
+class Int8NbitsMatmulEmitter(Int8NbitsEmitter):
+    """Emits the kernel for few rows."""
+
+    def _reader(self, right: ir.Value, part: int, count: int = 1) -> NbitsReader:
+        return NbitsReader(self, right, self.shape.layout, count, self.index(part))
+
+    def dots(
+        self, right: ir.Value, block: ir.Value, rows: Registers, first: int, sums: Registers
+    ) -> Registers:
+        """See `Int8NbitsEmitter`."""
+        layout = self.shape.layout
+        reader = self._reader(right, first, len(sums) // len(rows))
+        groups = layout.per_word // GROUP_BYTES
+
+        def line(index: ir.Value, sums: Registers) -> Registers:
+            words = reader.words(block, index)
+            for group in range(groups):
+                weights = [self.unsigned(each, group) for each in words]
+                at = self.add(self.times(index, groups), group)
+                sums = self.add_products(rows, at, weights, sums)
+            return sums
+
+        return self.unrolled(layout.lines, sums, line)
+
+    def scales(
+        self, right: ir.Value, block: ir.Value, part: int
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """See `Int8NbitsEmitter`."""
+        reader = self._reader(right, part)
+        zeros = reader.zeros(block)
+        return reader.scales(block)[0], self.shift(zeros[0]) if zeros else None
+
+
+class Int8NbitsPanelsEmitter(Int8NbitsEmitter, NbitsPanelsEmitter):
+    """Emits the kernel for many rows."""
+
+    shape: Int8NbitsPanelsShape
+    TOGETHER = 4
+
+    def widen(self, reader: NbitsReader, block: ir.Value, target: ir.Value) -> None:
+        """See `NbitsPanelsEmitter`."""
+        layout, i32 = self.shape.layout, ir.IntegerType.get_signless(32)
+        groups = layout.per_word // GROUP_BYTES
+
+        def line(index: ir.Value) -> None:
+            to = self.add(target, self.times(index, groups * layout.nr))
+            for part, word in enumerate(reader.words(block, index)):
+                for group in range(groups):
+                    at = self.add(to, group * layout.nr + part * self.lanes)
+                    self.store(self.unsigned(word, group), self.scratch, at)
+
+        self.repeat(0, layout.lines, line)
+        numbers = [*reader.scales(block), *map(self.shift, reader.zeros(block))]
+        at = self.add(target, self.shape.row_block.groups * layout.nr)
+        self.store_all(
+            [vector.bitcast(self.vector_of(self.lanes, i32), each) for each in numbers],
+            self.scratch, at,
+        )  # fmt: skip
+
+    def dots(
+        self, right: ir.Value, block: ir.Value, rows: Registers, first: int, sums: Registers
+    ) -> Registers:
+        """See `Int8NbitsEmitter`."""
+        shape, count = self.shape, len(sums) // len(rows)
+
+        def line(index: ir.Value, sums: Registers) -> Registers:
+            at = self.add(self.add(block, self.times(index, shape.nr)), first * self.lanes)
+            weights = self.load_all(right, at, [self.lanes] * count)
+            return self.add_products(rows, index, weights, sums)
+
+        return self.unrolled(shape.row_block.groups, sums, line)
+
+    def scales(
+        self, right: ir.Value, block: ir.Value, part: int
+    ) -> tuple[ir.Value, ir.Value | None]:
+        """See `Int8NbitsEmitter`."""
+        shape = self.shape
+        at = self.add(block, shape.row_block.groups * shape.nr + part * self.lanes)
+        scale, *shift = (
+            vector.bitcast(self.vector_type, self.load(right, self.add(at, more * shape.nr)))
+            for more in range(1 + shape.layout.zeros)
+        )
+        return scale, shift[0] if shift else None
