@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(flags: argparse.Namespace) -> int:
     from ..generation.gguf import import_gguf
 
-    folder = import_gguf(flags.file, flags.output)
+    folder = import_gguf(flags.file, flags.output, accuracy_level=flags.accuracy_level)
     size = sum(each.stat().st_size for each in folder.iterdir())
     print(f"{folder}: {size / 1e6:.1f} MB; gc-generate {folder} generates text")
     return OK
@@ -41,6 +41,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FOLDER", help="made if it is not there"
     )
+    parser.add_argument(
+        "--accuracy-level", type=int, choices=(0, 1, 4), default=0, metavar="LEVEL",
+        help="of matmuls: 4 lets runtimes quantize activations to 8 bits, 0 and 1 ask for f32 (0)",
+    )  # fmt: skip
     return parser
 
 

@@ -19,10 +19,11 @@ _INLINE_BYTES = 1024
 class GraphWriter:
     """Nodes and initializers of a model; large arrays are written to `data` at once.
 
-    Use it in a ``with`` statement.
+    `accuracy_level` is that of matmuls by quantized weights. Use it in a ``with`` statement.
     """
 
-    def __init__(self, data: Path):
+    def __init__(self, data: Path, accuracy_level: int = 0):
+        self.accuracy_level = accuracy_level
         self._data = data
         self._file = data.open("wb")
         self._nodes: list[onnx.NodeProto] = []

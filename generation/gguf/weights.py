@@ -101,6 +101,7 @@ class MatrixNodes:
         return self.writer.node(
             "MatMulNBits", x, *self.parts.values(), name=name, domain=MICROSOFT,
             K=matrix.columns, N=matrix.rows, bits=matrix.bits, block_size=matrix.block_size,
+            accuracy_level=self.writer.accuracy_level,
         )  # fmt: skip
 
     def rows(self, indices: str, name: str) -> str:
