@@ -1,0 +1,142 @@
+"""A runtime of language models that answers requests for measurements, line by line.
+
+::
+
+    python benchmarks/generation_peers.py onnxruntime-genai FOLDER 1
+
+It stands alone, for the Python of a peer. A request is a line with the tokens of a prompt and those
+to generate; the answer has the seconds of both and the seconds of CPU time. The first line says
+that the model is loaded.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+Start = Callable[[list[int], int], Iterator[Any]]
+"""The steps of a generation behind a prompt, the first of which computes that."""
+
+
+def graphc(path: str, threads: int, precision: str) -> Start:
+    """graphc in a precision."""
+    from graphc.generation import Generator, load
+
+    model = load(path, threads=threads, precision=precision)
+    model.entry_points.prepare(1)
+
+    def start(prompt: list[int], count: int) -> Iterator[None]:
+        length = len(prompt) + count
+        generator = Generator(model, max_length=length, min_length=length)
+        generator.append_tokens(prompt)
+        for _ in range(count):
+            yield generator.generate_next_token()
+
+    return start
+
+
+def onnxruntime_genai(path: str, threads: int) -> Start:
+    """onnxruntime-genai on the same folder."""
+    import onnxruntime_genai as og
+
+    config = og.Config(path)
+    session = {"intra_op_num_threads": threads}
+    config.overlay(json.dumps({"model": {"decoder": {"session_options": session}}}))
+    model = og.Model(config)
+
+    def start(prompt: list[int], count: int) -> Iterator[None]:
+        parameters = og.GeneratorParams(model)
+        length = len(prompt) + count
+        parameters.set_search_options(max_length=length, min_length=length, do_sample=False)
+        generator = og.Generator(model, parameters)
+        generator.append_tokens(prompt)
+        for _ in range(count):
+            yield generator.generate_next_token()
+
+    return start
+
+
+def openvino_genai(path: str, threads: int) -> Start:
+    """OpenVINO GenAI on the GGUF file."""
+    import numpy as np
+    import openvino
+    import openvino_genai as genai
+
+    options = {"INFERENCE_NUM_THREADS": threads}
+    pipeline = genai.LLMPipeline(path, "CPU", **options)
+
+    def start(prompt: list[int], count: int) -> Iterator[Any]:
+        config = genai.GenerationConfig(
+            max_new_tokens=count, min_new_tokens=count, ignore_eos=True, do_sample=False
+        )
+        times: list[tuple[float, float]] = []
+
+        def streamer(token: object) -> Any:
+            del token
+            times.append((time.perf_counter(), time.process_time()))
+            return genai.StreamingStatus.RUNNING
+
+        pipeline.generate(openvino.Tensor(np.array([prompt])), config, streamer)
+        yield from times
+
+    return start
+
+
+def llama_cpp(path: str, threads: int) -> Start:
+    """llama.cpp on the GGUF file."""
+    import llama_cpp
+
+    model = llama_cpp.Llama(
+        path, n_ctx=2304, n_threads=threads, n_threads_batch=threads, verbose=False
+    )
+
+    def start(prompt: list[int], count: int) -> Iterator[None]:
+        model.reset()
+        tokens = prompt
+        for _ in range(count):
+            model.eval(tokens)
+            tokens = [model.sample(temp=0)]
+            yield None
+
+    return start
+
+
+RUNTIMES: dict[str, Callable[..., Start]] = {
+    "graphc": graphc,
+    "onnxruntime-genai": onnxruntime_genai,
+    "openvino-genai": openvino_genai,
+    "llama.cpp": llama_cpp,
+}
+
+
+def timed(start: Start, prompt: list[int], count: int) -> dict[str, tuple[float, float]]:
+    """Seconds, and seconds of CPU time, until the first token, and for the others."""
+    at = [(time.perf_counter(), time.process_time())]
+    at += [
+        now if now is not None else (time.perf_counter(), time.process_time())
+        for now in start(prompt, count)
+    ]
+    begin, first, end = at[0], at[1], at[-1]
+    return {
+        "prefill": (first[0] - begin[0], first[1] - begin[1]),
+        "decode": (end[0] - first[0], end[1] - first[1]),
+    }
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    runtime, path, threads, *more = sys.argv[1:]
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    start = RUNTIMES[runtime](path, int(threads), *more)
+    print(json.dumps("ready"), flush=True)
+    for line in sys.stdin:
+        context, count = map(int, line.split())
+        prompt = [100 + 7919 * n % 40000 for n in range(context)]
+        print(json.dumps(timed(start, prompt, count)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
