@@ -198,7 +198,8 @@ PRECISIONS: Mapping[str, Mapping[str, int | str]] = {
 """Pass options by precision: the rounding that may differ from the model's. In ``f32``,
 convolutions and matmuls may use algorithms with fewer multiplications (errors of some 1e-6 of the
 largest element), three matmuls in bf16 (some 5e-6) or TF32 (1e-6) for one, or weights of 24 bits
-(2e-6), and CPUs do not round what the model computes in f16 or bf16 between ops. In ``strict``,
+(2e-6), and CPUs do not round what the model computes in f16 or bf16 between ops; activations have 8
+bits where the model itself allows it (`accuracy_level` 4 of MatMulNBits). In ``strict``,
 only the order of sums changes. In ``f16`` and ``bf16``, f32 values of the model are computed in
 these types. CPUs convert only the operands of matmuls to bf16, and only if
 they have a unit that multiplies it. In ``tf32``, which GPUs of NVIDIA have, operands of matmuls and

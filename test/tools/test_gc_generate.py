@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import onnx
 import pytest
 from tiny_language_models import write_gguf, write_model_folder
 
@@ -33,7 +34,11 @@ def folder(tmp_path_factory):
 def test_from_a_file_to_text(tmp_path, capsys):
     pytest.importorskip("gguf")
     file = write_gguf(tmp_path / "tiny.gguf", "llama", context=512)
-    assert import_gguf([str(file), "-o", str(tmp_path / "out")]) == 0
+    command = [str(file), "-o", str(tmp_path / "out"), "--accuracy-level", "4"]
+    assert import_gguf(command) == 0
+    nodes = onnx.load(tmp_path / "out" / "model.onnx", load_external_data=False).graph.node
+    levels = {a.i for node in nodes for a in node.attribute if a.name == "accuracy_level"}
+    assert levels == {4}
     assert f"gc-generate {tmp_path / 'out'}" in capsys.readouterr().out
     arguments = [str(tmp_path / "out"), "--prompt", "abc", "--max-new-tokens", "9"]
     assert main([*arguments, "--stats"]) == 0
