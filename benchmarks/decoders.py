@@ -4,6 +4,7 @@
 
     python -m graphc.benchmarks.decoders                  # all cases
     python -m graphc.benchmarks.decoders llama768
+    python -m graphc.benchmarks.decoders llama-1.1b-decode-level4
 
 The models are written here, in the form of onnxruntime-genai's builder: MatMulNBits,
 GroupQueryAttention with rotary embedding, RMS normalisation. Weights are random. A case is one step
@@ -65,7 +66,13 @@ DECODERS = (
     Decoder("llama768", 8, 768, 12, 12, 2048, 32000),
     Decoder("smollm2-135m", 30, 576, 9, 3, 1536, 49152),
 )
-STEPS = (CachedStep("decode", 1, 255, 256), CachedStep("prefill", 128, 0, 256))
+LARGE = (Decoder("llama-1.1b", 22, 2048, 32, 4, 5632, 32000),)
+"""Decoders that take some GiB of memory and are measured if they are named."""
+STEPS = (
+    CachedStep("decode", 1, 255, 256),
+    CachedStep("prefill", 128, 0, 256),
+    CachedStep("prefill512", 512, 0, 512),
+)
 LEVELS = (0, 4)
 
 
@@ -224,11 +231,11 @@ def measure(
 
 
 def _rows(chosen: Sequence[str], threads: int, plan: MeasurementPlan) -> Iterator[DecoderRow]:
-    for model in DECODERS:
+    for model in (*DECODERS, *LARGE):
         for step in STEPS:
             for level in LEVELS:
                 name = f"{model.name}-{step.name}-level{level}"
-                if not chosen or any(part in name for part in chosen):
+                if any(part in name for part in chosen) or (not chosen and model not in LARGE):
                     yield measure(model, step, level, threads, plan)
 
 

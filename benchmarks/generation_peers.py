@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 Start = Callable[[list[int], int], Iterator[Any]]
-"""The steps of a generation behind a prompt, the first of which computes that."""
+"""The steps of a generation behind a prompt, the first of which computes that. One that gives the
+times of its end was timed by the runtime."""
 
 
 def graphc(path: str, threads: int, precision: str) -> Start:
@@ -75,7 +76,7 @@ def openvino_genai(path: str, threads: int) -> Start:
 
         def streamer(token: object) -> Any:
             del token
-            times.append((time.perf_counter(), time.process_time()))
+            times.append(_now())
             return genai.StreamingStatus.RUNNING
 
         pipeline.generate(openvino.Tensor(np.array([prompt])), config, streamer)
@@ -85,20 +86,26 @@ def openvino_genai(path: str, threads: int) -> Start:
 
 
 def llama_cpp(path: str, threads: int) -> Start:
-    """llama.cpp on the GGUF file."""
-    import llama_cpp
+    """llama.cpp on the GGUF file, by the package xllamacpp. It has no steps: a token is generated
+    behind the prompt, and then again with the others."""
+    import xllamacpp
 
-    model = llama_cpp.Llama(
-        path, n_ctx=2304, n_threads=threads, n_threads_batch=threads, verbose=False
-    )
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path, parameters.n_ctx, parameters.n_parallel = path, 4096, 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    parameters.verbosity = -1
+    server = xllamacpp.Server(parameters)
+    print(xllamacpp.get_system_info(), file=sys.stderr)
 
-    def start(prompt: list[int], count: int) -> Iterator[None]:
-        model.reset()
-        tokens = prompt
-        for _ in range(count):
-            model.eval(tokens)
-            tokens = [model.sample(temp=0)]
-            yield None
+    def start(prompt: list[int], count: int) -> Iterator[tuple[float, float]]:
+        request = {"prompt": prompt, "cache_prompt": False, "ignore_eos": True, "temperature": 0}
+        times = [_now()]
+        for tokens in (1, count):
+            server.handle_completions({**request, "n_predict": tokens})
+            times.append(_now())
+        begin, first, end = times
+        yield first
+        yield (end[0] - first[0] + begin[0], end[1] - first[1] + begin[1])
 
     return start
 
@@ -111,13 +118,15 @@ RUNTIMES: dict[str, Callable[..., Start]] = {
 }
 
 
+def _now() -> tuple[float, float]:
+    """The wall clock and the CPU time, in seconds."""
+    return time.perf_counter(), time.process_time()
+
+
 def timed(start: Start, prompt: list[int], count: int) -> dict[str, tuple[float, float]]:
     """Seconds, and seconds of CPU time, until the first token, and for the others."""
-    at = [(time.perf_counter(), time.process_time())]
-    at += [
-        now if now is not None else (time.perf_counter(), time.process_time())
-        for now in start(prompt, count)
-    ]
+    at = [_now()]
+    at += [_now() if known is None else known for known in start(prompt, count)]
     begin, first, end = at[0], at[1], at[-1]
     return {
         "prefill": (first[0] - begin[0], first[1] - begin[1]),
@@ -132,9 +141,9 @@ def main() -> None:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
     start = RUNTIMES[runtime](path, int(threads), *more)
     print(json.dumps("ready"), flush=True)
-    for line in sys.stdin:
+    for number, line in enumerate(sys.stdin):
         context, count = map(int, line.split())
-        prompt = [100 + 7919 * n % 40000 for n in range(context)]
+        prompt = [100 + 7919 * (n + number) % 40000 for n in range(context)]  # in no cache
         print(json.dumps(timed(start, prompt, count)), flush=True)
 
 

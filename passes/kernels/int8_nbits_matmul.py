@@ -233,11 +233,12 @@ class Int8NbitsEmitter(MatmulEmitter):
 
     @cached_property
     def half(self) -> int:
-        """What integers without sign are higher by than those with sign."""
+        """The difference of integers without sign from those with sign."""
         return 1 << (self.shape.layout.bits - 1)
 
     def shift(self, zeros: ir.Value) -> ir.Value:
-        """What weights with the zero points `zeros` differ by from their integers without sign."""
+        """The difference of weights with the zero points `zeros` from their integers without
+        sign."""
         return arith.subf(self.splat(self.shape.layout.offset - self.half), zeros)
 
 
