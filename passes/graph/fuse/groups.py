@@ -149,9 +149,10 @@ class _Grower:
 
     def _trim(self, group: Group) -> Group:
         """The longest prefix of `group` of which only the last value is used outside, and that does
-        not end with an expansion."""
+        not end with an expansion, or with floats that users can compute from bytes."""
         for length in range(len(group), 1, -1):
-            if _result(group[length - 1]) in self.expansions:
+            last = group[length - 1]
+            if _result(last) in self.expansions or _is_better_stored_narrow(last, group):
                 continue
             members = {_result(op) for op in group[:length]}
             inner = group[: length - 1]
@@ -220,6 +221,17 @@ def _reads_less(op: graph.ElementwiseOp) -> bool:
     if isinstance(op, graph.DequantizeOp):
         return True
     return all(graph.type_of(value).shape != shape for value in op.operation.operands)
+
+
+def _is_better_stored_narrow(op: graph.GraphOp, group: Group) -> bool:
+    """Return whether `op` dequantizes what `group`, of a contraction of integers, computes, for
+    elementwise users: they read a quarter of the bytes if they dequantize it themselves."""
+    total = graph.type_of(_result(group[0]))
+    if not isinstance(op, graph.DequantizeOp) or graph.is_float(total.dtype):
+        return False
+    is_own = any(_result(member) == op.x for member in group)
+    users = map(graph.graph_op, _users(op))
+    return is_own and all(isinstance(user, graph.ElementwiseOp) for user in users)
 
 
 def _results(user: Any) -> list[ir.Value | None]:

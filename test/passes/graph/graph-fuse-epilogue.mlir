@@ -4,7 +4,7 @@
 // RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
-// REPORT: 6 x fuse-epilogue (6 checked): product
+// REPORT: 8 x fuse-epilogue (8 checked): product
 
 // Bias, activation and residual join the product, in order.
 // CHECK-LABEL: @bias_activation_residual
@@ -124,4 +124,26 @@ func.func @size_of_data(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>, %k: tensor<1xi
   %3 = "graph.reduce_sum"(%2) {axes = array<i64: 1>, keepdims = true} : (tensor<2x?xf32, ["k"]>) -> tensor<2x1xf32>
   %4 = "graph.sub"(%0, %3) : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
   return %4 : tensor<2x4xf32>
+}
+
+// -----
+
+// What a later group can dequantize is stored as bytes.
+// CHECK-LABEL: @bytes_between
+// CHECK: "graph.yield"(%{{.*}}) : (tensor<8x32xui8>)
+// CHECK: kind = "epilogue"} : () -> tensor<8x32xui8>
+// CHECK: graph.dequantize
+// CHECK: graph.add
+// CHECK: "graph.yield"(%{{.*}}) : (tensor<8x32xf32>)
+func.func @bytes_between(%x: tensor<8x64xui8>, %w: tensor<64x32xi8>) -> tensor<8x32xf32> {
+  %s = "graph.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<0> : tensor<ui8>} : () -> tensor<ui8>
+  %0 = "graph.matmul"(%x, %w) : (tensor<8x64xui8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+  %1 = "graph.cast"(%0) {to = f32} : (tensor<8x32xi32>) -> tensor<8x32xf32>
+  %2 = "graph.quantize"(%1, %s, %z) : (tensor<8x32xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x32xui8>
+  %3 = "graph.dequantize"(%2, %s, %z) {to = f32} : (tensor<8x32xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x32xf32>
+  %4 = "graph.matmul"(%x, %w) : (tensor<8x64xui8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+  %5 = "graph.cast"(%4) {to = f32} : (tensor<8x32xi32>) -> tensor<8x32xf32>
+  %6 = "graph.add"(%5, %3) : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %6 : tensor<8x32xf32>
 }
