@@ -52,6 +52,7 @@ from .int8_matmul import *
 from .int8_nbits_matmul import *
 from .lookup import *
 from .movement import *
+from .multiply_add import *
 from .nbits_format import *
 from .nbits_gather import *
 from .nbits_matmul import *

@@ -15,7 +15,7 @@ from ..infra.greedy import apply_rewrites
 from ..infra.query import constant_array, producer
 from ..infra.registry import register
 from ..infra.rewrite import Rewrite
-from .exact_sums import odd_factors, reason_against_exact
+from .exact_sums import reason_against_exact
 from .quantized_operands import (
     QuantizedWeights,
     as_unsigned,
@@ -28,9 +28,7 @@ from .quantized_operands import (
     reason_against_sums,
     unsigned,
 )
-
-MAX_OPS_BEHIND = 32
-"""Values that are looked at for the contraction that a quantized value is computed from."""
+from .requantization import FoldRescaling, QuantizeByReciprocal, QuantizeSum
 
 FEWEST_CHANNELS = {"avx2": graph.INT8_GROUP}
 """Channels of an image from which on the units convolve it faster than f32, if not two: fewer are
@@ -100,8 +98,12 @@ def rescaled(
         y = graph.sub(y, graph.constant(value=sums.reshape(-1, *[1] * behind)))
     scales = weights.per_feature(axis)
     assert scales is not None
-    shape = () if scales.size == 1 else (-1, *[1] * behind)
-    scale = graph.mul(op.scale, graph.constant(value=scales.reshape(shape)))
+    scales = scales.reshape(() if scales.size == 1 else (-1, *[1] * behind))
+    known = constant_array(op.scale)
+    if known is None:
+        scale = graph.mul(op.scale, graph.constant(value=scales))
+    else:
+        scale = graph.constant(value=known * scales)
     return graph.mul(graph.cast(y, to=_F32), scale)
 
 
@@ -331,59 +333,6 @@ class PadChannels(Rewrite):
         return graph.conv(x, graph.constant(value=kernel), **op.attrs)
 
 
-class QuantizeByReciprocal(Rewrite):
-    """``quantize(x, s, z)  -->  quantize(x * (1/s), 1, z)`` for a constant scale and an `x` that is
-    computed from a contraction: a division takes as long as ten products.
-
-    A quotient may be rounded to the other side of a half, which is rare among sums of products that
-    become 8 bits; of 16 bits, one in 300 may be. What is computed from dequantized numbers alone
-    often lies on a half, and is divided.
-    """
-
-    name = "quantize-by-reciprocal"
-    root = graph.QuantizeOp
-
-    def __init__(self, exact: bool):
-        self.exact = exact
-
-    def pattern(self, op: graph.QuantizeOp) -> dict[str, Any] | None:
-        scale = constant_array(op.scale)
-        if scale is None or scale.dtype != np.float32 or (scale == 1).all():
-            return None
-        if graph.type_of(op.result).dtype not in (np.int8, np.uint8):
-            return None
-        return {"scale": scale} if follows_contraction(op.x) else None
-
-    def check(self, op: graph.QuantizeOp, scale: np.ndarray) -> str | None:
-        with np.errstate(all="ignore"):
-            inverse = 1 / scale
-        tiny = np.finfo(np.float32).tiny
-        if not np.isfinite(inverse).all() or not (np.abs(inverse) >= tiny).all():
-            return "a reciprocal is not a normal number"
-        is_rounded = self.exact and (odd_factors(scale) != 1).any()
-        return "its reciprocal is rounded" if is_rounded else None
-
-    def rewrite(self, op: graph.QuantizeOp, scale: np.ndarray) -> ir.Value:
-        inverse = graph.constant(value=1 / scale)
-        one = graph.constant(value=np.ones((), np.float32))
-        return graph.quantize(graph.mul(op.x, inverse), one, op.zero_point)
-
-
-def follows_contraction(value: ir.Value) -> bool:
-    """Return whether elementwise ops compute `value` from a contraction, without quantizing it in
-    between."""
-    waiting, seen = [value], {value}
-    while waiting and len(seen) < MAX_OPS_BEHIND:
-        op = producer(waiting[-1], graph.GraphOp)
-        if isinstance(op, graph.Contraction):
-            return True
-        waiting.pop()
-        if isinstance(op, graph.ElementwiseOp) and not isinstance(op, graph.DequantizeOp):
-            new = set(op.operation.operands) - seen
-            waiting, seen = [*waiting, *new], seen | new
-    return False
-
-
 def rewrites(unit: str, exact: bool) -> list[Rewrite]:
     """The rewrites of the pass; see its options."""
     fewest = FEWEST_CHANNELS.get(unit, 2)
@@ -393,5 +342,7 @@ def rewrites(unit: str, exact: bool) -> list[Rewrite]:
         UnsignedMatmul(),
         UnsignedConv(fewest),
         PadChannels(fewest),
+        QuantizeSum(),
         QuantizeByReciprocal(exact),
+        FoldRescaling(exact),
     ]

@@ -339,6 +339,9 @@ scalar_rule(graph.MulOp, vector=True, any_vector=True)(
 )
 
 
+scalar_rule(graph.FmaOp, vector=True)(lambda op, a, b, c: math.fma(a, b, c))
+
+
 @scalar_rule(graph.PreluOp, vector=True)
 def prelu(op, x, slope):
     if graph.is_float(_operand_dtype(op)):

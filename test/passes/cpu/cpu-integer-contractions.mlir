@@ -220,3 +220,75 @@ func.func @wide_activations(%x: tensor<8x64xui16>) -> tensor<8x16xui16> {
   %r = "graph.quantize"(%y, %s, %z) : (tensor<8x16xf32>, tensor<f32>, tensor<ui16>) -> tensor<8x16xui16>
   return %r : tensor<8x16xui16>
 }
+
+// -----
+
+// The reciprocal of the scale joins the scale and the bias, which are constants; if results must be
+// exact, it does not.
+
+// CHECK-LABEL: @rescaled
+// CHECK: %[[Y:.*]] = "graph.matmul"
+// CHECK: %[[F:.*]] = "graph.cast"(%[[Y]]) {to = f32}
+// CHECK: %[[R:.*]] = "graph.fma"(%[[F]], %{{.*}}, %{{.*}}) : (tensor<8x32xf32>, tensor<f32>, tensor<1x32xf32>)
+// CHECK: "graph.relu"(%[[R]])
+// CHECK-NOT: graph.mul
+// EXACT-LABEL: @rescaled
+// EXACT-NOT: graph.fma
+func.func @rescaled(%x: tensor<8x64xui8>) -> tensor<8x32xui8> {
+  %s = "graph.constant"() {value = dense<0.5> : tensor<f32>} : () -> tensor<f32>
+  %u = "graph.constant"() {value = dense<0.3> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<0> : tensor<ui8>} : () -> tensor<ui8>
+  %q = "graph.constant"() {value = dense<3> : tensor<64x32xi8>} : () -> tensor<64x32xi8>
+  %n = "graph.constant"() {value = dense<0> : tensor<i8>} : () -> tensor<i8>
+  %b = "graph.constant"() {value = dense<2.0> : tensor<1x32xf32>} : () -> tensor<1x32xf32>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %w = "graph.dequantize"(%q, %s, %n) {to = f32} : (tensor<64x32xi8>, tensor<f32>, tensor<i8>) -> tensor<64x32xf32>
+  %y = "graph.matmul"(%a, %w) : (tensor<8x64xf32>, tensor<64x32xf32>) -> tensor<8x32xf32>
+  %c = "graph.add"(%y, %b) : (tensor<8x32xf32>, tensor<1x32xf32>) -> tensor<8x32xf32>
+  %r = "graph.relu"(%c) : (tensor<8x32xf32>) -> tensor<8x32xf32>
+  %o = "graph.quantize"(%r, %u, %z) : (tensor<8x32xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x32xui8>
+  return %o : tensor<8x32xui8>
+}
+
+// -----
+
+// A residual is scaled, not divided: all pairs of integers give the same bytes, also if results must
+// be exact.
+
+// CHECK-LABEL: @residual
+// CHECK: %[[A:.*]] = "graph.dequantize"(%arg0, %[[ONE:.*]], %{{.*}})
+// CHECK: %[[B:.*]] = "graph.dequantize"(%arg1, %{{.*}}, %{{.*}})
+// CHECK: %[[T:.*]] = "graph.fma"(%[[A]], %{{.*}}, %[[B]])
+// CHECK: "graph.quantize"(%[[T]], %[[ONE]], %{{.*}})
+// EXACT-LABEL: @residual
+// EXACT: graph.fma
+func.func @residual(%x: tensor<8x64xui8>, %y: tensor<8x64xui8>) -> tensor<8x64xui8> {
+  %s = "graph.constant"() {value = dense<0.1134> : tensor<f32>} : () -> tensor<f32>
+  %t = "graph.constant"() {value = dense<0.2371> : tensor<f32>} : () -> tensor<f32>
+  %u = "graph.constant"() {value = dense<0.3117> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<120> : tensor<ui8>} : () -> tensor<ui8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %b = "graph.dequantize"(%y, %t, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %c = "graph.add"(%a, %b) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %o = "graph.quantize"(%c, %u, %z) : (tensor<8x64xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x64xui8>
+  return %o : tensor<8x64xui8>
+}
+
+// -----
+
+// Of round scales, many sums lie between two steps but for how they are rounded: they are divided.
+
+// CHECK-LABEL: @round_scales
+// CHECK: %[[T:.*]] = "graph.add"
+// CHECK: "graph.quantize"(%[[T]], %{{.*}}, %{{.*}})
+func.func @round_scales(%x: tensor<8x64xui8>, %y: tensor<8x64xui8>) -> tensor<8x64xui8> {
+  %s = "graph.constant"() {value = dense<0.11> : tensor<f32>} : () -> tensor<f32>
+  %t = "graph.constant"() {value = dense<0.23> : tensor<f32>} : () -> tensor<f32>
+  %u = "graph.constant"() {value = dense<0.3> : tensor<f32>} : () -> tensor<f32>
+  %z = "graph.constant"() {value = dense<120> : tensor<ui8>} : () -> tensor<ui8>
+  %a = "graph.dequantize"(%x, %s, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %b = "graph.dequantize"(%y, %t, %z) {to = f32} : (tensor<8x64xui8>, tensor<f32>, tensor<ui8>) -> tensor<8x64xf32>
+  %c = "graph.add"(%a, %b) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+  %o = "graph.quantize"(%c, %u, %z) : (tensor<8x64xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x64xui8>
+  return %o : tensor<8x64xui8>
+}
