@@ -7,6 +7,7 @@ from ...mlir import arith, ir, tensor
 from ..infra.query import splat_of
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
+from .quantization import dequantized_again
 from .scalar_rules import apply_scalar_rule
 
 ScalarBody = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
@@ -85,11 +86,22 @@ def values_from_outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
 def evaluate_scalars(
     ops: Sequence[graph.GraphOp], scalars: Mapping[ir.Value, ir.Value]
 ) -> dict[ir.Value, ir.Value]:
-    """Run the scalar rules of `ops`, in order, from the scalars of their operands."""
+    """Run the scalar rules of `ops`, in order, from the scalars of their operands.
+
+    What one op quantizes and another dequantizes stays a float on the way.
+    """
     known = dict(scalars)
+
+    def operands(op: graph.GraphOp) -> list[ir.Value]:
+        return [known[value] for value in op.operation.operands]
+
+    by_result: dict[ir.Value, graph.GraphOp] = {}
     for op in ops:
-        operands = [known[value] for value in op.operation.operands]
-        known[op.operation.results[0]] = apply_scalar_rule(op, operands)
+        result = op.operation.results[0]
+        by_result[result] = op
+        source = by_result.get(op.operation.operands[0])
+        again = dequantized_again(op, source, operands) if source is not None else None
+        known[result] = apply_scalar_rule(op, operands(op)) if again is None else again
     return known
 
 

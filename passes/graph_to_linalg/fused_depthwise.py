@@ -1,6 +1,6 @@
 """Calls of the kernel that fuses a depthwise convolution with adjacent matmuls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,7 +85,9 @@ def _compute(
         given = list(buffers[: -len(results)])
 
         def apply_epilogue(epilogue: VectorEpilogue, leaves: list[ir.Value]) -> Epilogue:
-            def apply(positions: list[OutputPosition], accumulators: Registers) -> Registers:
+            def apply(
+                positions: list[OutputPosition], accumulators: Registers
+            ) -> Iterable[ir.Value]:
                 return epilogue.apply(emitter, leaves, positions, accumulators)
 
             return apply

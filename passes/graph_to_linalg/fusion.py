@@ -5,6 +5,7 @@ from collections.abc import Container, Sequence
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
+from ..kernels.byte_packs import BytePacking
 from ..kernels.epilogue import Body, VectorEpilogue
 from .broadcast import lower_broadcast
 from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
@@ -12,6 +13,7 @@ from .implicit_gemm import implicit_convolution
 from .kernel_rules import kernel_of
 from .lowering import Lowering, lower_op, lowers
 from .mma_matmul import multiply_on_tensor_cores
+from .packed_bytes import byte_packing
 from .scalar_rules import vector_fact_of
 from .scratch import scratch_of, uses_scratch
 from .window_vectors import depthwise_by_vectors
@@ -83,8 +85,16 @@ def epilogue_of(
     if any(vector_fact_of(step) is not True for step in steps):
         return None
     last = (steps[-1] if steps else root).operation.results[0]
-    others, body = values_from_outside(steps), _body(steps, last)
-    return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype, read)
+    others, packing = values_from_outside(steps), byte_packing(root, steps, cpu)
+    body = _body(steps, last) if packing is None else _packing_body(steps, packing)
+    return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype, packing, read)
+
+
+def _packing_body(steps: Sequence[graph.GraphOp], packing: BytePacking) -> Body:
+    """The body of `steps`, of which `packing` computes the last one."""
+    *before, last = steps
+    x = last.operation.operands[0]
+    return lambda known: packing.pack(evaluate_scalars(before, known)[x])
 
 
 def _rounds(steps: Sequence[graph.GraphOp]) -> bool:

@@ -1,7 +1,7 @@
 """Calls of the compiler's own kernels; each distinct kernel is emitted once."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...dialects import graph, iree
@@ -96,7 +96,9 @@ def compute(
     read = [*own, *operands_of(ctx, epilogue.memory)]
 
     def make_emitter(*buffers: ir.Value) -> Any:
-        def apply_epilogue(positions: list[OutputPosition], accumulators: Registers) -> Registers:
+        def apply_epilogue(
+            positions: list[OutputPosition], accumulators: Registers
+        ) -> Iterable[ir.Value]:
             memory = buffers[len(own) : len(read)]
             return epilogue.apply(emitter, memory, positions, accumulators)
 

@@ -1,6 +1,6 @@
 """Quantization of one element."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +12,7 @@ from ..kernels.division import divide_small, is_divisor
 from ..kernels.scalar_functions import (
     SMALL,
     clamp,
+    element_of,
     integer_like,
     like,
     product,
@@ -29,33 +30,87 @@ _SMALL = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)))
 
 
 @scalar_rule(graph.QuantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
-def quantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
+def quantize(op: graph.QuantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     """Quantize one element. It saturates before the zero point is added, while floats are exact."""
-    dtype, target = (graph.type_of(op.operation.operands[i]).dtype for i in (0, 2))
-    wide = _F64 if dtype == _F64 else _F32
-    step, origin = map(constant_scalar, op.operation.operands[1:])
-    if _is_by_step(dtype, step, origin):
-        limits, zero = np.iinfo(target), int(origin)
-        whole = round_small(_steps(x, step, limits.min - zero, limits.max - zero))
-        return convert_scalar(arith.addi(whole, integer_like(zero, whole)), _I32, target)
-    quotient = arith.divf(convert_scalar(x, dtype, wide), convert_scalar(scale, dtype, wide))
-    quotient = convert_scalar(convert_scalar(quotient, wide, dtype), dtype, wide)
+    target = graph.type_of(op.zero_point).dtype
+    steps, origin = _known_steps(op, x), constant_scalar(op.zero_point)
+    if steps is not None:
+        whole = round_small(steps)
+        return convert_scalar(arith.addi(whole, integer_like(int(origin), whole)), _I32, target)
+    quotient, is_small = _quotient(op, x, scale)
     zero = convert_scalar(zero_point, target, _I32)
-    zero_float = convert_scalar(zero, _I32, wide)
-    info = ml_dtypes.iinfo(target)
-    low, high = (arith.subf(like(limit, quotient), zero_float) for limit in (info.min, info.max))
-    is_small = wide == _F32 and max(-info.min, info.max) <= SMALL
-    rounded = quotient if is_small else round_half_even(quotient)
-    inside = clamp(rounded, low, high)
+    inside = _clamped(quotient if is_small else round_half_even(quotient), zero, target)
     whole = round_small(inside) if is_small else arith.fptosi(zero.type, inside)
     return convert_scalar(arith.addi(whole, zero), _I32, target)
 
 
+def dequantized_again(
+    op: graph.GraphOp,
+    source: graph.GraphOp,
+    operands: Callable[[graph.GraphOp], Sequence[ir.Value]],
+) -> ir.Value | None:
+    """The result of `op` if it dequantizes what `source` quantizes by the same zero point, which
+    cancels: the rounded quotient stays a float. None otherwise. `operands` are the scalars of an
+    op's operands."""
+    if not isinstance(op, graph.DequantizeOp) or not isinstance(source, graph.QuantizeOp):
+        return None
+    steps = None if op.zero_point != source.zero_point else _rounded(source, *operands(source))
+    if steps is None:
+        return None
+    wide = _F64 if op.attrs["to"] == _F64 else _F32
+    return _scaled(op, convert_scalar(steps, _F32, wide), operands(op)[1])
+
+
+def _rounded(
+    op: graph.QuantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value
+) -> ir.Value | None:
+    """What `op` makes of `x`, less the zero point, as f32; None if it may be large."""
+    steps, target = _known_steps(op, x), graph.type_of(op.zero_point).dtype
+    if steps is not None:
+        return round_small_float(steps)
+    quotient, is_small = _quotient(op, x, scale)
+    if not is_small:
+        return None
+    return round_small_float(_clamped(quotient, convert_scalar(zero_point, target, _I32), target))
+
+
+def _known_steps(op: graph.QuantizeOp, x: ir.Value) -> ir.Value | None:
+    """What `op` rounds, clamped and less the zero point, if it quantizes f32 by a scale and a zero
+    point that are known; None otherwise."""
+    step, origin = constant_scalar(op.scale), constant_scalar(op.zero_point)
+    if graph.type_of(op.x).dtype != _F32 or step is None or origin is None:
+        return None
+    if not is_divisor(step) or origin.dtype not in _SMALL:
+        return None
+    limits, zero = np.iinfo(origin.dtype), int(origin)
+    return _steps(x, step, limits.min - zero, limits.max - zero)
+
+
+def _quotient(op: graph.QuantizeOp, x: ir.Value, scale: ir.Value) -> tuple[ir.Value, bool]:
+    """The quotient of `x` and `scale`, as f32 or f64, and whether `round_small` may round it when
+    it is clamped."""
+    dtype, target = graph.type_of(op.x).dtype, graph.type_of(op.zero_point).dtype
+    wide = _F64 if dtype == _F64 else _F32
+    quotient = arith.divf(convert_scalar(x, dtype, wide), convert_scalar(scale, dtype, wide))
+    quotient = convert_scalar(convert_scalar(quotient, wide, dtype), dtype, wide)
+    info = ml_dtypes.iinfo(target)
+    return quotient, wide == _F32 and max(-info.min, info.max) <= SMALL
+
+
+def _clamped(x: ir.Value, zero: ir.Value, target: np.dtype) -> ir.Value:
+    """`x` clamped to what `target` holds less the zero point, an i32."""
+    wide = _F64 if isinstance(element_of(x), ir.F64Type) else _F32
+    zero_float, info = convert_scalar(zero, _I32, wide), ml_dtypes.iinfo(target)
+    low, high = (arith.subf(like(limit, x), zero_float) for limit in (info.min, info.max))
+    return clamp(x, low, high)
+
+
 @scalar_rule(graph.DequantizeOp, vector=NOT_F32, on_bits=True, any_vector=True)
-def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
-    source, given, origin = (graph.type_of(value).dtype for value in op.operation.operands)
-    target = op.attrs["to"]
-    wide = _F64 if target == _F64 else _F32
+def dequantize(
+    op: graph.DequantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value
+) -> ir.Value:
+    source, origin = graph.type_of(op.x).dtype, graph.type_of(op.zero_point).dtype
+    wide = _F64 if op.attrs["to"] == _F64 else _F32
     if graph.is_float(origin):
         minuend, zero = convert_scalar(x, source, wide), convert_scalar(zero_point, origin, wide)
         difference = arith.subf(minuend, zero)
@@ -64,6 +119,12 @@ def dequantize(op: graph.GraphOp, x: ir.Value, scale: ir.Value, zero_point: ir.V
             convert_scalar(x, source, _I32), convert_scalar(zero_point, source, _I32)
         )
         difference = convert_scalar(whole, _I32, wide)
+    return _scaled(op, difference, scale)
+
+
+def _scaled(op: graph.DequantizeOp, difference: ir.Value, scale: ir.Value) -> ir.Value:
+    given, target = graph.type_of(op.scale).dtype, op.attrs["to"]
+    wide = _F64 if target == _F64 else _F32
     y = product(difference, convert_scalar(scale, given, wide))
     return convert_scalar(y, wide, target)
 
@@ -73,13 +134,6 @@ def fake_quantize(op: graph.GraphOp, x: ir.Value) -> ir.Value:
     """Clamp, divide, round."""
     step, low, high = np.float32(op.attrs["scale"]), op.attrs["low"], op.attrs["high"]
     return product(round_small_float(_steps(x, step, low, high)), like(float(step), x))
-
-
-def _is_by_step(dtype: np.dtype, step: Any, origin: Any) -> bool:
-    """Return whether the scale and the zero point of a quantization from `dtype` are known."""
-    if dtype != _F32 or step is None or origin is None or not is_divisor(step):
-        return False
-    return origin.dtype in _SMALL
 
 
 def _steps(x: ir.Value, step: np.float32, low: float, high: float) -> ir.Value:

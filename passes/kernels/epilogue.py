@@ -1,6 +1,7 @@
 """Epilogues of kernels: elementwise ops on vectors while the accumulators are in registers."""
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir
 from ..infra.query import splat_of
+from .byte_packs import LANES as PACKED_LANES
+from .byte_packs import BytePacking
 from .byte_table import BYTE_SHUFFLES, cut, joined
 from .emitter import Registers, VectorEmitter
 
@@ -26,8 +29,9 @@ class OutputPosition:
     mask: ir.Value | None = None
 
 
-Epilogue = Callable[[list[OutputPosition], Registers], Registers]
-"""Maps accumulators and their positions in the result to the vectors that are stored there."""
+Epilogue = Callable[[list[OutputPosition], Registers], Iterable[ir.Value]]
+"""Maps accumulators and their positions in the result to the vectors that are stored there, in
+order. If each is stored before the next one is taken, fewer registers hold results."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class VectorEpilogue:
     stored_dtype: np.dtype
     """Element type of the results. If it is bf16, they are rounded to it when they are stored."""
     lanes: int = 0
-    """Elements that the body computes at a time, if there are so many: lookups in tables take whole
-    vectors of bytes."""
+    """Elements that the body computes at a time, if there are so many: lookups in tables and packs
+    take whole vectors of bytes."""
 
     @staticmethod
     def nothing(root: ir.Value) -> "VectorEpilogue":
@@ -58,16 +62,20 @@ class VectorEpilogue:
         shape: graph.Shape,
         body: Body,
         stored_dtype: np.dtype,
+        packing: BytePacking | None = None,
         read: Container[ir.Value] = (),
     ) -> "VectorEpilogue | None":
         """The epilogue of `steps`, whose rules work on vectors, with a result of `shape`; None if
-        one of `others` broadcasts in another way. Numbers in `read` are not compiled in."""
+        one of `others` broadcasts in another way. `packing` computes the last step, if given.
+        Numbers in `read` are not compiled in."""
         leaves = {value: _Leaf.of(value, shape, value in read) for value in others if value != root}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
         if len(known) != len(leaves):
             return None
-        key = (stored_dtype, *map(repr, known.values()), *steps_key(steps, [root, *known]))
-        return VectorEpilogue(root, body, known, key, stored_dtype, _lanes_for(steps))
+        leaf_keys = map(repr, known.values())
+        key = (stored_dtype, packing, *leaf_keys, *steps_key(steps, [root, *known]))
+        lanes = max(_lanes_for(steps), 0 if packing is None else PACKED_LANES)
+        return VectorEpilogue(root, body, known, key, stored_dtype, lanes)
 
     @property
     def memory(self) -> list[ir.Value]:
@@ -85,8 +93,9 @@ class VectorEpilogue:
         buffers: Sequence[ir.Value],
         positions: Sequence[OutputPosition],
         accumulators: Registers,
-    ) -> Registers:
-        """Compute the results of the `accumulators` at `positions`; `buffers` hold `memory`."""
+    ) -> Iterable[ir.Value]:
+        """The results of the `accumulators` at `positions`; `buffers` hold `memory`. Batches of
+        `lanes` elements are computed when they are asked for."""
         where = dict(zip(self.memory, buffers, strict=True))
         known: dict[tuple[ir.Value, ir.Value | int], ir.Value] = {}
 
@@ -115,12 +124,14 @@ class VectorEpilogue:
                 known[key] = load(value, position.feature, position)
             return known[key]
 
-        results: Registers = []
-        for batch in self._batches(positions, accumulators):
-            values = {value: joined([read(value, at) for at, _ in batch]) for value in self.leaves}
-            result = self.body({self.root: joined([total for _, total in batch]), **values})
-            results += cut(result, batch[0][0].lanes)
-        return results[: len(positions)]
+        def results() -> Iterator[ir.Value]:
+            for batch in self._batches(positions, accumulators):
+                values = {leaf: joined([read(leaf, at) for at, _ in batch]) for leaf in self.leaves}
+                result = self.body({self.root: joined([total for _, total in batch]), **values})
+                yield from cut(result, batch[0][0].lanes)
+
+        lazily = itertools.islice(results(), len(positions))
+        return lazily if self.lanes else list(lazily)
 
     def _batches(
         self, positions: Sequence[OutputPosition], accumulators: Registers

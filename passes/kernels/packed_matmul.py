@@ -335,7 +335,7 @@ class MatmulEmitter(VectorEmitter):
             self.epilogue(positions, accumulators)
             if k_block.ends is None
             else self.when(
-                k_block.ends, lambda: self.epilogue(positions, accumulators), accumulators
+                k_block.ends, lambda: list(self.epilogue(positions, accumulators)), accumulators
             )
         )
         for position, value in zip(positions, values, strict=True):
