@@ -138,8 +138,14 @@ class DirectConvShape:
     @property
     def chunk(self) -> int:
         """Rows in a workgroup, of a number that is known."""
-        wanted = max(1, self.rows * self.panels // MIN_WORKGROUPS)
-        return next(n for n in range(min(wanted, self.rows), 0, -1) if self.rows % n == 0)
+        wanted = min(max(1, self.rows * self.panels // MIN_WORKGROUPS), self.rows)
+        most = wanted if self.most_rows is None else min(wanted, self.most_rows)
+        return next(n for n in range(most, 0, -1) if self.rows % n == 0)
+
+    @property
+    def most_rows(self) -> int | None:
+        """Rows in a workgroup, at most; None if there is no limit."""
+        return None
 
     @property
     def workgroups(self) -> int:
@@ -149,6 +155,8 @@ class DirectConvShape:
     def count_chunk(self, rows: ir.Value) -> ir.Value:
         """Rows in a workgroup, of `rows` in all; the last workgroups may have fewer."""
         share = arith.divui(arith.muli(rows, index(self.panels)), index(MIN_WORKGROUPS))
+        if self.most_rows is not None:
+            share = arith.minui(share, index(self.most_rows))
         return arith.maxui(share, index(1))
 
     def count_workgroups(self, *sizes: ir.Value) -> ir.Value:

@@ -8,6 +8,7 @@ window of a pixel is that of the one before it, moved on by a byte (VPSHRDD).
 An image may be padded with another value than zero: its zero point.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,10 @@ from .epilogue import Epilogue
 from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
 from .int8_matmul import joined_bytes
 from .sizes import Index
+
+MOST_MULTIPLICATIONS = 1 << 24
+"""Multiplications of a workgroup, at most: some 70 us of VPDPBUSD. With eight workgroups, a thread
+waits for up to an eighth of the time of the kernel, where the other one is disturbed."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,15 @@ class Int8DirectConvShape(DirectConvShape):
     def multiplies_groups(self) -> bool:
         """True if the weights are groups."""
         return self.is_windowed or not self.is_depthwise
+
+    @property
+    def most_rows(self) -> int | None:
+        """See `DirectConvShape`: of batches, threads share small parts, of equal times."""
+        width = self.result[2]
+        if width is None:
+            return None
+        row = width * math.prod(self.kernel) * self.channels * self.group * self.nr
+        return max(1, MOST_MULTIPLICATIONS // row)
 
     @property
     def group(self) -> int:
