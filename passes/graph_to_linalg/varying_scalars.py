@@ -5,13 +5,17 @@ into the epilogues, these would make a kernel of each layer.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from ...dialects import graph
 from ...mlir import ir
 from ..infra.query import splat_of
 from ..kernels.epilogue import steps_key
 from .elementwise import values_from_outside
+
+ARITHMETIC = (graph.AddOp, graph.SubOp, graph.MulOp, graph.FmaOp, graph.DequantizeOp)
+"""Ops whose code is the same for any number. That of a quantization is not: it divides by products,
+and knows the range of its result."""
 
 Scalars = Mapping[ir.Value, frozenset[ir.Value]]
 """Constants by the result of the contraction whose epilogue they are in."""
@@ -29,8 +33,8 @@ def varying_scalars(function: ir.Operation) -> Scalars:
             root, *steps = fused.ops
             result = root.operation.results[0]
             leaves = [value for value in values_from_outside(steps) if value != result]
-            key = tuple(_form(root, steps, leaves))
-            groups[key].append((result, list(filter(_is_scalar, leaves))))
+            scalars = [leaf for leaf in leaves if _may_be_read(leaf, steps)]
+            groups[tuple(_form(root, steps, leaves, scalars))].append((result, scalars))
         return ir.WalkResult.ADVANCE
 
     function.walk(note, op_class=graph.FusedOp)
@@ -38,20 +42,27 @@ def varying_scalars(function: ir.Operation) -> Scalars:
 
 
 def _form(
-    root: graph.GraphOp, steps: list[graph.GraphOp], leaves: list[ir.Value]
+    root: graph.GraphOp,
+    steps: list[graph.GraphOp],
+    leaves: list[ir.Value],
+    scalars: Container[ir.Value],
 ) -> Iterator[object]:
-    """All of a contraction and its epilogue but the scalars in it."""
+    """All of a contraction and its epilogue but the `scalars` among its `leaves`."""
     yield root.operation.name, repr(root.attrs)
     yield from map(str, (value.type for value in root.operation.operands))
     result = root.operation.results[0]
     for leaf in leaves:
-        splat = None if _is_scalar(leaf) else splat_of(leaf)
+        splat = None if leaf in scalars else splat_of(leaf)
         yield str(leaf.type), repr(splat)
     yield from steps_key(steps, [result, *leaves])
 
 
-def _is_scalar(value: ir.Value) -> bool:
-    return graph.element_count(graph.type_of(value).shape) == 1 and splat_of(value) is not None
+def _may_be_read(value: ir.Value, steps: list[graph.GraphOp]) -> bool:
+    """Return whether `value` is one number, which decides no code of `steps`."""
+    is_number = graph.element_count(graph.type_of(value).shape) == 1
+    readers = (step for step in steps if value in list(step.operation.operands))
+    is_alike = all(isinstance(reader, ARITHMETIC) for reader in readers)
+    return is_number and is_alike and splat_of(value) is not None
 
 
 def _varying(
