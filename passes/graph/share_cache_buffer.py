@@ -57,6 +57,8 @@ class GraphShareCacheBuffer(Pass):
             state.statistics("left-padding").record_declined(names, reason)
         elif uneven:
             state.statistics("left-padding").record_fired(names)
+        if left:
+            apply_rewrites(op, [ReadWritten()], state)
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,32 @@ class AttendToBuffer(Rewrite):
             shared = _without_padding(shared, k)
         y = shared.build(k.read.cache_batch)
         return graph.reshape(y, shape=graph.type_of(op.result).shape)
+
+
+class ReadWritten(Rewrite):
+    """``concat(read_cache(cache), new)  -->  read_cache(cache with the new rows)``, where that is
+    written in any case: one copy of the rows in place of two, and nobody reads the cache as it was
+    before, so that it is written where it lies."""
+
+    name = "read-written-cache"
+    root = (graph.ConcatOp, graph.ExtendCacheOp)
+
+    def pattern(self, op: Any) -> dict[str, Any] | None:
+        grown = grown_cache(op.result)
+        return None if grown is None else {"grown": grown}
+
+    def check(self, op: Any, grown: GrownCache) -> str | None:
+        users = (graph.graph_op(use.owner) for use in grown.read.x.uses)
+        writers = (user for user in users if isinstance(user, graph.TensorScatterOp))
+        is_written = any(writer.updates == grown.new for writer in writers)
+        return None if is_written else "the new rows are not written to the cache"
+
+    def rewrite(self, op: Any, grown: GrownCache) -> ir.Value:
+        count = grown.count
+        lengths = graph.add(grown.lengths, graph.size_scalar(count))
+        return graph.read_cache(
+            grown.write(), lengths, grown.read.cache_batch, axis=_AXIS, size=grown.size
+        )
 
 
 def grown_cache(value: ir.Value) -> GrownCache | None:

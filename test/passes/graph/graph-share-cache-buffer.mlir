@@ -4,9 +4,10 @@
 // REPORT: 1 x left-padding: keys, values
 // REPORT: 1 declined by left-padding, 'gather' (position) takes rows by how long the past is: keys by positions, values by positions
 // REPORT: 1 declined by left-padding, 'matmul' (scores) may read padding: plain keys
-// REPORT: 1 x new-rows-of-cache
+// REPORT: 2 x new-rows-of-cache
+// REPORT: 1 x read-written-cache
 // REPORT: 3 x share-cache-buffer
-// REPORT: 1 declined by share-cache-buffer, its rows are read by transpose: plain keys
+// REPORT: 2 declined by share-cache-buffer, its rows are read by transpose: plain keys, written keys
 
 // One sequence: its rows are read where they are, and new ones are written behind them.
 
@@ -90,4 +91,21 @@ func.func @plain(%q: tensor<2x2x1x8xf32>, %keys: tensor<?x2x?x8xf32, ["rows", "p
   %t = "graph.transpose"(%k1) {perm = array<i64: 0, 1, 3, 2>} : (tensor<2x2x?x8xf32, ["past + 1"]>) -> tensor<2x2x8x?xf32, ["past + 1"]>
   %y = "graph.matmul"(%q, %t) : (tensor<2x2x1x8xf32>, tensor<2x2x8x?xf32, ["past + 1"]>) -> tensor<2x2x1x?xf32, ["past + 1"]> loc("scores")
   return %y : tensor<2x2x1x?xf32, ["past + 1"]>
+}
+
+// They are copied once, with the new ones that are written to the cache.
+
+// CHECK-LABEL: @written
+// CHECK-DAG: %[[WRITTEN:.*]] = "graph.tensor_scatter"(%arg1, %arg2, %arg3, %arg4)
+// CHECK-DAG: %[[LENGTHS:.*]] = "graph.add"(%arg3, %{{.*}})
+// CHECK: "graph.read_cache"(%[[WRITTEN]], %[[LENGTHS]], %arg4) {{.*}}size = "past + 1"
+// CHECK-NOT: graph.concat
+func.func @written(%q: tensor<2x2x1x8xf32>, %keys: tensor<?x2x?x8xf32, ["rows", "past + 4"]>, %k: tensor<2x2x1x8xf32>, %n: tensor<2xi64>, %batch: tensor<2xi64>) -> (tensor<2x2x1x?xf32, ["past + 1"]>, tensor<?x2x?x8xf32, ["rows", "past + 4"]>) {
+  %k0 = "graph.read_cache"(%keys, %n, %batch) {axis = 2 : i64, size = "past", operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<?x2x?x8xf32, ["rows", "past + 4"]>, tensor<2xi64>, tensor<2xi64>) -> tensor<2x2x?x8xf32, ["past"]> loc("written keys")
+  %k1 = "graph.concat"(%k0, %k) {axis = 2 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<2x2x?x8xf32, ["past"]>, tensor<2x2x1x8xf32>) -> tensor<2x2x?x8xf32, ["past + 1"]>
+  %t = "graph.transpose"(%k1) {perm = array<i64: 0, 1, 3, 2>} : (tensor<2x2x?x8xf32, ["past + 1"]>) -> tensor<2x2x8x?xf32, ["past + 1"]>
+  %y = "graph.matmul"(%q, %t) : (tensor<2x2x1x8xf32>, tensor<2x2x8x?xf32, ["past + 1"]>) -> tensor<2x2x1x?xf32, ["past + 1"]>
+  %new = "graph.slice"(%k1) {starts = [0, 0, "past", 0], sizes = [2, 2, 1, 8], steps = array<i64: 1, 1, 1, 1>} : (tensor<2x2x?x8xf32, ["past + 1"]>) -> tensor<2x2x1x8xf32>
+  %written = "graph.tensor_scatter"(%keys, %new, %n, %batch) {axis = 2 : i64, used = "past + 1", operandSegmentSizes = array<i32: 1, 1, 1, 1>} : (tensor<?x2x?x8xf32, ["rows", "past + 4"]>, tensor<2x2x1x8xf32>, tensor<2xi64>, tensor<2xi64>) -> tensor<?x2x?x8xf32, ["rows", "past + 4"]>
+  return %y, %written : tensor<2x2x1x?xf32, ["past + 1"]>, tensor<?x2x?x8xf32, ["rows", "past + 4"]>
 }
