@@ -5,6 +5,7 @@ the time.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import PassError, VerificationError
 from ...mlir import ir
@@ -25,7 +26,7 @@ def run_optimistically(
     If it fails, or its result is not valid, it runs once more, on a copy of `module`, and verifies
     after each pass: the error names the pass, and has its reproducer.
     """
-    copy = module.operation.clone(ip=False)
+    copy: Any = module.operation.clone(ip=False).opview
     try:
         run_pipeline(
             module, pipeline, report=report, verify_each=False, observers=observers,
@@ -36,5 +37,5 @@ def run_optimistically(
         failure = error
     else:
         return module
-    run_pipeline(copy.opview, pipeline, find_changes=False)
+    run_pipeline(copy, pipeline, find_changes=False)
     raise failure

@@ -42,7 +42,7 @@ class _Tree:
         dynamic = ir.ShapedType.get_dynamic_size()
         if dynamic not in shape:
             return tuple(shape)
-        given = iter(empty.owner.operands)
+        given = iter(() if isinstance(empty.owner, ir.Block) else empty.owner.operands)
         return tuple(next(given) if size == dynamic else size for size in shape)
 
     @property
