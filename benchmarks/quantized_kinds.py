@@ -105,7 +105,7 @@ FORMS: Mapping[str, Quantizer] = {
     "nbits8": _weights_only(8, "QOperator"),
     "blocked4": _weights_only(4, "QDQ"),
 }
-"""What quantizes a model, by the name of the form."""
+"""The quantizers of models, by the name of the form."""
 
 NAMED = {"u8s8", "u16s8"}
 """Forms that are also timed with a named batch."""

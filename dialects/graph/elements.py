@@ -188,7 +188,7 @@ def _blob_name(attribute: ir.Attribute) -> str:
 
 def _parse_blob(attribute: ir.Attribute, type_: TensorType) -> np.ndarray:
     """The bits of a blob that was read from text or bytecode, from the section it prints as."""
-    module = ir.Module.create(ir.Location.unknown())
+    module = ir.Module.create(ir.Location.unknown(attribute.context))
     module.operation.attributes["blob"] = attribute
     match = re.search(r'"0x([0-9A-Fa-f]*)"', module.operation.get_asm(enable_debug_info=False))
     if match is None:

@@ -64,7 +64,7 @@ def dequantized_again(
 def _rounded(
     op: graph.QuantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value
 ) -> ir.Value | None:
-    """What `op` makes of `x`, less the zero point, as f32; None if it may be large."""
+    """The result of `op` less the zero point, as f32; None if it may be large."""
     steps, target = _known_steps(op, x), graph.type_of(op.zero_point).dtype
     if steps is not None:
         return round_small_float(steps)
@@ -75,8 +75,8 @@ def _rounded(
 
 
 def _known_steps(op: graph.QuantizeOp, x: ir.Value) -> ir.Value | None:
-    """What `op` rounds, clamped and less the zero point, if it quantizes f32 by a scale and a zero
-    point that are known; None otherwise."""
+    """The quotient that `op` rounds, clamped and less the zero point, if it quantizes f32 by a
+    scale and a zero point that are known; None otherwise."""
     step, origin = constant_scalar(op.scale), constant_scalar(op.zero_point)
     if graph.type_of(op.x).dtype != _F32 or step is None or origin is None:
         return None
