@@ -42,8 +42,10 @@ def fused_scratch(op: graph.FusedOp, cpu: CpuModel) -> list[graph.TensorType]:
 def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphOp]) -> ir.Value:
     """Lower the contraction `root` and `steps` on its result, as one kernel if possible."""
     kernel = kernel_of(type(root))
-    read = ctx.varying.get(root.operation.results[0], ())
-    epilogue = epilogue_of(root, steps, ctx.cpu, read) if kernel is not None else None
+    epilogue = None
+    if kernel is not None:
+        read = ctx.varying.get(root.operation.results[0], ())
+        epilogue = epilogue_of(root, steps, ctx.cpu, byte_packing(root, steps, ctx.cpu), read)
     if kernel is not None and epilogue is None and _rounds(steps):
         *before, cast = steps
         ctx.values[cast.operation.operands[0]] = lower_group(ctx, root, before)
@@ -71,11 +73,13 @@ def epilogue_of(
     root: graph.GraphOp,
     steps: Sequence[graph.GraphOp],
     cpu: CpuModel,
+    packing: BytePacking | None = None,
     read: Container[ir.Value] = (),
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
     vectors, or if the kernel cannot store results of its type. A final cast to 16 bits is done by
-    the store. The kernel reads the constants in `read` from memory."""
+    the store. `packing` computes the last step, if given, and the kernel reads the constants in
+    `read` from memory."""
     total = root.operation.results[0]
     result = graph.type_of((steps[-1] if steps else root).operation.results[0])
     if result.dtype != graph.type_of(total).dtype and not _narrows(root, cpu):
@@ -85,7 +89,7 @@ def epilogue_of(
     if any(vector_fact_of(step) is not True for step in steps):
         return None
     last = (steps[-1] if steps else root).operation.results[0]
-    others, packing = values_from_outside(steps), byte_packing(root, steps, cpu)
+    others = values_from_outside(steps)
     body = _body(steps, last) if packing is None else _packing_body(steps, packing)
     return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype, packing, read)
 
