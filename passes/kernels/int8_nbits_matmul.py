@@ -16,21 +16,20 @@ from functools import cached_property
 
 from ...dialects import graph
 from ...mlir import arith, ir, memref, vector
-from .emitter import CACHE_LINE, LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .block_panels import BlockPanelsEmitter, BlockPanelsShape
+from .emitter import LhsBlock, Prefetch, Registers
 from .group_dot import GROUP_BYTES, GroupDot
 from .nbits_panels import NbitsPanelsEmitter, WidenedPanelsShape
 from .nbits_weights import NbitsReader
-from .packed_matmul import MatmulEmitter, MatmulShape
 
 _UNROLL = 8
 """Lines of a block that a step of a loop multiplies, at most."""
 
 
 @dataclass(frozen=True)
-class Int8NbitsMatmulShape(MatmulShape):
-    """A matmul by panels of `layout`, whose `k` is counted in blocks."""
+class Int8NbitsMatmulShape(BlockPanelsShape):
+    """A matmul of rows of 8 bits by panels of packed weights."""
 
-    layout: graph.NbitsFormat = field(kw_only=True)
     dot: GroupDot = field(kw_only=True)
 
     @property
@@ -39,25 +38,9 @@ class Int8NbitsMatmulShape(MatmulShape):
         return graph.QuantizedBlock(self.layout.block)
 
     @property
-    def line(self) -> int:
-        """See `MatmulShape`; the words of a block."""
-        return self.layout.words
-
-    @property
     def row_elements(self) -> int:
         """See `MatmulShape`."""
         return self.k * self.row_block.words
-
-    @property
-    def flops(self) -> int | None:
-        """See `MatmulShape`."""
-        blocks = super().flops
-        return None if blocks is None else self.layout.block * blocks
-
-    @property
-    def k_blocks(self) -> int:
-        """One, so that accumulators stay in registers."""
-        return 1
 
 
 @dataclass(frozen=True)
@@ -92,16 +75,12 @@ class _Rows:
     shifts: Registers
 
 
-class Int8NbitsEmitter(MatmulEmitter):
+class Int8NbitsEmitter(BlockPanelsEmitter):
     """Emits what both kernels have in common."""
 
     shape: Int8NbitsMatmulShape
     TOGETHER = 1
     """Vectors of columns that are multiplied at a time."""
-
-    def parts(self, columns: int) -> list[VectorSlice]:
-        """See `MatmulEmitter`: vectors of the length that the instructions take."""
-        return short_vectors(columns, self.lanes)
 
     @abstractmethod
     def dots(
@@ -133,16 +112,11 @@ class Int8NbitsEmitter(MatmulEmitter):
         def step(index: ir.Value, registers: Registers) -> Registers:
             block = self.add(start, self.times(index, left.panel_width))
             if ahead is not None:
-                self._prefetch(right, ahead, index)
+                self.prefetch_block(right, ahead, index)
             return self._block(right, block, self._rows_of(left, index), registers)
 
         end = self.index(k) if isinstance(k, int) else k
         return self.loop((self.index(0), end), accumulators, step)
-
-    def _prefetch(self, memory: ir.Value, ahead: Prefetch, index: ir.Value) -> None:
-        for more in range(0, ahead.step, CACHE_LINE):
-            at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
-            memref.prefetch(memory, [at], is_write=False, locality_hint=2, is_data_cache=True)
 
     def _rows_of(self, left: LhsBlock, block: ir.Value) -> _Rows:
         """The rows in block `block`."""

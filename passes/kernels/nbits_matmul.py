@@ -9,11 +9,10 @@ if weights have to be exact, the scale is applied to the weights.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...dialects import graph
 from ...mlir import arith, ir, memref, vector
-from .emitter import CACHE_LINE, LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .block_panels import BlockPanelsEmitter, BlockPanelsShape
+from .emitter import LhsBlock, Prefetch, Registers
 from .nbits_weights import NbitsReader
-from .packed_matmul import MatmulEmitter, MatmulShape
 
 SUMMED_ROWS = 2
 """Maximum rows of a tile for which products are summed before they are scaled: the sums of a block
@@ -21,44 +20,22 @@ take as many registers as those of all blocks."""
 
 
 @dataclass(frozen=True)
-class NbitsMatmulShape(MatmulShape):
-    """A matmul by panels of `layout`, whose `k` is counted in blocks."""
+class NbitsMatmulShape(BlockPanelsShape):
+    """A matmul by panels whose weights are widened in registers."""
 
-    layout: graph.NbitsFormat = field(kw_only=True)
     exact: bool = field(kw_only=True)
     """True if weights are scaled before they are multiplied."""
-
-    @property
-    def line(self) -> int:
-        """See `MatmulShape`; the words of a block."""
-        return self.layout.words
 
     @property
     def row_elements(self) -> int:
         """See `MatmulShape`."""
         return self.k * self.layout.block
 
-    @property
-    def flops(self) -> int | None:
-        """See `MatmulShape`."""
-        blocks = super().flops
-        return None if blocks is None else self.layout.block * blocks
 
-    @property
-    def k_blocks(self) -> int:
-        """One, so that accumulators stay in registers: a panel is a fraction of that of f32, and
-        the L2 is fast enough for it."""
-        return 1
-
-
-class NbitsMatmulEmitter(MatmulEmitter):
+class NbitsMatmulEmitter(BlockPanelsEmitter):
     """Emits the kernel."""
 
     shape: NbitsMatmulShape
-
-    def parts(self, columns: int) -> list[VectorSlice]:
-        """See `MatmulEmitter`: vectors of the length that the instructions take."""
-        return short_vectors(columns, self.lanes)
 
     def multiply(
         self,
@@ -83,7 +60,7 @@ class NbitsMatmulEmitter(MatmulEmitter):
                 [self._element(left, row, index) for row in range(left.count)],
             )  # fmt: skip
             if ahead is not None:
-                self._prefetch(right, ahead, index)
+                self.prefetch_block(right, ahead, index)
             return compute(reader, block, registers)
 
         end = self.index(k) if isinstance(k, int) else k
@@ -94,11 +71,6 @@ class NbitsMatmulEmitter(MatmulEmitter):
         assert isinstance(left.stride, int)
         at = self.add(self.add(left.start, row * left.stride), block)
         return self.times(at, self.shape.layout.block)
-
-    def _prefetch(self, memory: ir.Value, ahead: Prefetch, index: ir.Value) -> None:
-        for more in range(0, ahead.step, CACHE_LINE):
-            at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
-            memref.prefetch(memory, [at], is_write=False, locality_hint=2, is_data_cache=True)
 
     def _scaled_weights(
         self, reader: NbitsReader, block: "_Block", registers: Registers
