@@ -10,8 +10,7 @@ from graphc.generation import Generator, SearchOptions, key_value_cache
 from graphc.generation.logit_bias import LogitBias
 from graphc.generation.stop_sequences import StopSequences
 from graphc.serving.api_error import ApiError
-from graphc.serving.generation_request import FinishReason, PromptTokenEvent
-from graphc.serving.logprobs import TokenLogprobs
+from graphc.serving.generation_request import FinishReason
 from graphc.serving.scheduler import Scheduler
 
 GREEDY = SearchOptions(min_length=CONTEXT)
@@ -77,28 +76,6 @@ def test_tokens_are_those_of_a_generator(pause, model, expected, monkeypatch):
         assert recorder.tokens == expected[case]
         assert recorder.end.reason == FinishReason.LENGTH
         assert recorder.text == "".join(chr(0x100 + token) for token in expected[case])
-
-
-def test_log_probabilities_of_a_prompt(model, expected):
-    """A prompt is told token by token, beside another request; its answer is the same."""
-    given = PROMPTS[2]
-    told, found = request_for(given, GREEDY, logprobs=2, tells_prompt=True)
-    other, beside = request_for(given, GREEDY)
-    scheduler = Scheduler(model, SLOTS)
-    scheduler.submit([other])
-    scheduler.step()
-    scheduler.submit([told])
-    run_all(scheduler)
-    assert found.tokens == beside.tokens == expected[2, 0]
-    events = [each for each in found.events if isinstance(each, PromptTokenEvent)]
-    assert [each.token for each in events] == given
-    assert events[0].logprobs is None
-    generator = Generator(model, GREEDY)
-    for before, event in enumerate(events[1:], 1):
-        generator.append_tokens([given[before - 1]])
-        wanted = TokenLogprobs.of(generator.get_logits()[0], event.token, 2)
-        assert event.logprobs.logprob == pytest.approx(wanted.logprob, rel=1e-5)
-        assert [each[0] for each in event.logprobs.top] == [each[0] for each in wanted.top]
 
 
 def test_alone_and_in_company(model, expected):

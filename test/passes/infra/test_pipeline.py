@@ -141,10 +141,11 @@ class EmitError(Pass):
 class BreakTypes(Pass):
     name = "test-break-types"
     anchor = FUNCTION
+    dtype = "float64"
 
     def run(self, op, state):
         result = op.regions[0].blocks[0].operations[0].operation.results[0]
-        result.set_type(graph.to_mlir(graph.type_of(result).with_dtype("float64")))
+        result.set_type(graph.to_mlir(graph.type_of(result).with_dtype(self.dtype)))
 
 
 def test_runs_in_place_and_reports(context):
@@ -225,13 +226,9 @@ def test_programs_are_verified_after_each_pass(context, capfd):
 
 
 @dataclass(frozen=True)
-class RepairTypes(Pass):
+class RepairTypes(BreakTypes):
     name = "test-repair-types"
-    anchor = FUNCTION
-
-    def run(self, op, state):
-        result = op.regions[0].blocks[0].operations[0].operation.results[0]
-        result.set_type(graph.to_mlir(graph.type_of(result).with_dtype("float32")))
+    dtype = "float32"
 
 
 def test_optimists_verify_the_result_and_name_the_pass(context, capfd):
