@@ -20,6 +20,7 @@ from graphc.errors import BackendError
 from graphc.mlir import ir
 from graphc.runtime.cache.compile_cache import CompileCache
 from graphc.runtime.iree_compile.child_process import run_child
+from harness.joint_program import join
 
 X = np.random.default_rng(0).standard_normal((1, 16, 48, 48)).astype(np.float32)
 
@@ -202,6 +203,25 @@ def test_a_program_is_again_what_it_was_before_kernels_were_linked(tmp_path):
     before, whole, linked, again = texts
     assert (before, linked > 0) == (0, True)
     assert again == whole
+
+
+def test_outlined_kernels_may_be_part_of_a_joint_program(tmp_path):
+    """One module has the function of a kernel under the digest of its code, as alone."""
+    programs, symbols = [], set()
+    for end in ("Tanh", "Sigmoid"):
+        compilation = begin(model(end), make_options("cpu", threads=1, cache=False))
+        compilation.graph_passes()
+        compilation.lower()
+        kernels = outline_kernels(compilation.module)
+        symbols |= {kernel.symbol for kernel in kernels}
+        program = LoweredProgram(compilation.module, kernels)
+        programs.append(program.file(tmp_path).read_bytes())
+    with ir.Context() as context:
+        context.allow_unregistered_dialects = True
+        iree.load()
+        joint = ir.Module.parse(join(programs))
+        joint.operation.verify()
+        assert all(f"func.func private @{symbol}(" in str(joint) for symbol in symbols)
 
 
 def test_what_fails_with_nothing_linked_is_tried_twice(cache, monkeypatch):

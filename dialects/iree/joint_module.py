@@ -46,7 +46,7 @@ class JointModule:
                 op.erase()
                 return
             self._kernels[text] = new
-            _rename_inner(op, new)
+            _rename_inner(op, name, new)
             _redirect(module, name, new)
         ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
         ir.SymbolTable.set_symbol_name(op, new)
@@ -58,14 +58,14 @@ def _is_of(name: str, entry: str) -> bool:
     return name == entry or name.startswith(f"{entry}_")
 
 
-def _rename_inner(executable: ir.Operation, new: str) -> None:
-    """Rename the entry point and the function of a kernel too: linking for CUDA crashes at two of
-    one name."""
+def _rename_inner(executable: ir.Operation, name: str, new: str) -> None:
+    """Rename the entry point and the function of the kernel `name` too: linking for CUDA crashes at
+    two of one name. A function that it calls (`iree.outlining`) keeps its own."""
 
     def rename(op: ir.Operation) -> ir.WalkResult:
         if op.name == _EXPORT:
             op.attributes["function_ref"] = ir.FlatSymbolRefAttr.get(new)
-        if op.name in (_EXPORT, _FUNCTION):
+        if op.name in (_EXPORT, _FUNCTION) and ir.StringAttr(op.attributes[_NAME]).value == name:
             op.attributes[_NAME] = ir.StringAttr.get(new)
         return ir.WalkResult.ADVANCE
 
