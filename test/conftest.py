@@ -5,18 +5,17 @@ import logging
 import os
 import signal
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from conformance.cases import load_cases
-from graphc.compiler import driver
 from graphc.runtime.device import device
 from graphc.runtime.iree_compile import compiler
 from harness import compiled_together
 from harness.compile_once import CompileOnce, prune
+from harness.early_tests import EarlyTests
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -82,7 +81,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem):
-    """Let the tests of a file share calls of the backend: see `harness.compiled_together`."""
+    """Let the tests of a file share calls of the backend: see `harness.early_tests`."""
     if not _may_begin_early(pyfuncitem):
         return None
     module = pyfuncitem.module
@@ -92,9 +91,16 @@ def pytest_pyfunc_call(pyfuncitem):
             each: partial(each.obj, **_parameters(each)) for each in filter(_may_begin_early, items)
         }
         _together.clear()
-        _together[module] = compiled_together.CompiledTogether(calls)
+        _together[module] = EarlyTests(calls)
     _together[module].run(pyfuncitem)
     return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    """Report the time of a test that ran early."""
+    early = _together.get(getattr(item, "module", None)) if call.when == "call" else None
+    call.duration = call.duration if early is None else early.seconds.get(item, call.duration)
 
 
 SHARING = (
@@ -149,11 +155,9 @@ def share_compiles():
     began together by one call."""
     folder = COMPILED
     folder.mkdir(parents=True, exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, compiled_together.in_place():
         own = str(compiler.find_compiler())
         patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child, own))
-        patch.setattr(driver, "compile_module", compiled_together.compile_module)
-        patch.setattr(import_module("graphc.compiler.compile"), "load", compiled_together.load)
         yield
 
 

@@ -1,5 +1,7 @@
-"""Tests that share calls of the backend fail each for itself."""
+"""Calls that share calls of the backend end each for itself."""
 
+import os
+import warnings
 from functools import partial
 
 import numpy as np
@@ -11,7 +13,9 @@ import graphc
 from graphc.errors import BackendError
 from graphc.runtime import resolve_target
 from harness import compiled_together
-from harness.compiled_together import CompiledTogether, ModuleOfTests, compile_module
+from harness.compiled_together import compile_module, run_together
+from harness.early_tests import EarlyTests
+from harness.waiting_call import SharedModule, WaitingCall
 
 X = np.array([1.5, -2.0], np.float32)
 
@@ -30,12 +34,12 @@ def run(op_type, results, fail=False):
 
 @pytest.fixture
 def modules(monkeypatch):
-    """The numbers of programs of the modules that are compiled."""
+    """The numbers of programs that wait for a module, round by round."""
     numbers, compile_joint = [], compiled_together._compile
 
-    def count(tests):
-        numbers.append(len(tests))
-        compile_joint(tests)
+    def count(calls):
+        numbers.append(len(calls))
+        compile_joint(calls)
 
     monkeypatch.setattr(compiled_together, "_compile", count)
     return numbers
@@ -43,7 +47,7 @@ def modules(monkeypatch):
 
 def test_each_has_its_results_and_its_failure(modules):
     results = {}
-    tests = CompiledTogether(
+    tests = EarlyTests(
         {
             "Neg": run("Neg", results),
             "Abs": run("Abs", results, fail=True),
@@ -54,14 +58,31 @@ def test_each_has_its_results_and_its_failure(modules):
     )
     with pytest.raises(AssertionError, match="as planned"):
         tests.run("Abs")
-    assert results.keys() == {"Abs"}, "the others wait until it is their turn"
     with pytest.raises(pytest.skip.Exception):
         tests.run("none")
     for name in ("Neg", "again", "Relu"):
         tests.run(name)
     assert modules == [4]
+    assert all(seconds > 0 for seconds in tests.seconds.values())
     for name, expected in (("Neg", -X), ("Abs", abs(X)), ("Relu", np.maximum(X, 0))):
         np.testing.assert_array_equal(results[name], expected)
+
+
+def test_what_a_test_prints_comes_at_its_turn(capsys):
+    tests = EarlyTests({name: partial(print, name, "is here") for name in ("one", "other")})
+    tests.run("other")
+    assert capsys.readouterr().out == "other is here\n"
+    tests.run("one")
+    assert capsys.readouterr().out == "one is here\n"
+
+
+def test_only_so_many_run_at_once(monkeypatch):
+    monkeypatch.setattr("harness.early_tests.AT_ONCE", 2)
+    begun = []
+    tests = EarlyTests({number: partial(begun.append, number) for number in range(5)})
+    for number, expected in ((1, [1, 0]), (0, [1, 0]), (4, [1, 0, 4, 2]), (3, [1, 0, 4, 2, 3])):
+        tests.run(number)
+        assert begun == expected
 
 
 def ask(found, program=b"module {}", **options):
@@ -85,30 +106,82 @@ def backend(monkeypatch):
     return calls
 
 
-def run_all(*calls):
-    tests = CompiledTogether(dict(enumerate(calls)))
-    for number in range(len(calls)):
-        tests.run(number)
+def run_all(*calls, **options):
+    """The results of calls that run together; raises what they raise."""
+    waiting = [WaitingCall(call) for call in calls]
+    run_together(waiting, **options)
+    return [call.result() for call in waiting]
 
 
-def test_modules_are_small_and_have_one_set_of_options(monkeypatch, modules, backend):
-    monkeypatch.setattr(compiled_together, "MOST", 2)
+def test_modules_are_small_and_have_one_set_of_options(modules, backend):
     found = []
-    run_all(*[ask(found)] * 3, ask(found, threads=2), ask(found, timeout=9.0), *[ask(found)] * 2)
-    assert modules == [2, 2, 1, 1]
-    assert [type(each) for each in found].count(ModuleOfTests) == 4
+    alone = ask(found, save_temps="folder")
+    run_all(*[ask(found)] * 3, ask(found, threads=2), alone, *[ask(found)] * 2, most=2)
+    assert modules == [1, 2, 2, 1], "the smaller ones come first"
+    assert [type(each) for each in found].count(SharedModule) == 4
     assert sorted(options["threads"] for options in backend) == [1, 1, 1, 1, 2]
+
+
+def test_options_of_no_effect_on_the_code_are_no_difference(modules, backend):
+    """Those left out, flags that all joint programs have, and times, which add up."""
+    found, flags = [], ("--mlir-disable-threading",)
+    run_all(
+        ask(found, timeout=9.0, name="a"),
+        ask(found, extra_flags=flags, opt_level=3, progress=None, timeout=30.0),
+        ask(found, data_tiling=False, timeout=1.0),
+    )
+    assert modules == [3]
+    assert [options["timeout"] for options in backend] == [40.0]
+
+
+def test_what_continues_waits_again(modules, backend):
+    """Programs of one round are a module. What a call has asked for before is there."""
+
+    def call(*numbers):
+        found = []
+        for number in numbers:
+            ask(found, f"module {{}} // {number}".encode())()
+        return [type(each) for each in found]
+
+    results = run_all(*[partial(call, *numbers) for numbers in ((1, 2, 1, 3), (4, 5), (6,))])
+    assert modules == [3, 2, 1]
+    assert results == [[SharedModule] * 3 + [bytes], [SharedModule] * 2, [SharedModule]]
+
+
+def test_nothing_waits_while_others_would_see_what_it_changed(modules, backend, monkeypatch):
+    def call(change):
+        found = []
+        ask(found)()
+        with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+            change(patch)
+            ask(found, b"module { }")()
+        ask(found, b"module {  }")()
+        return [type(each) for each in found]
+
+    def changed(patch):
+        patch.setenv("GRAPHC_LIMITS", "nodes=9")
+
+    def filtered(_):
+        warnings.simplefilter("ignore")
+
+    before = dict(os.environ)
+    results = run_all(partial(call, changed), partial(call, filtered))
+    assert results == [[SharedModule, bytes, SharedModule]] * 2
+    assert modules == [2, 2]
+    assert before == dict(os.environ)
 
 
 def test_what_does_not_compile_together_is_compiled_alone(backend):
     function = "func.func @main() { return }"
     found = []
-    run_all(ask(found, function.encode()), ask(found, f"{function} // another".encode()))
-    assert found == [function.encode(), f"{function} // another".encode()]
+    calls = [ask(found, f"{function} // {number}".encode()) for number in range(2)]
+    (error,) = run_together([WaitingCall(call) for call in calls])
+    assert str(error) == "planted"
+    assert found == [f"{function} // {number}".encode() for number in range(2)]
     assert len(backend) == 3
 
 
-def test_outside_of_such_tests_nothing_is_shared():
+def test_outside_of_such_calls_nothing_is_shared():
     cases = Cases()
     cases.add("Neg", X)
     cases.compare_with_onnxruntime()
@@ -130,7 +203,7 @@ def test_other_compilers_use_it_too():
         np.testing.assert_array_equal(y, expected)
 
 
-def test_what_a_test_compiles_twice_is_compiled_once(monkeypatch):
+def test_what_a_call_compiles_twice_is_compiled_once(monkeypatch):
     calls, results = [], {}
     compile_alone = compiled_together._compile_module
 
