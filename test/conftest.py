@@ -161,6 +161,12 @@ def share_compiles():
         yield
 
 
+@pytest.fixture
+def compiled_alone():
+    """Nothing, for tests that look into compiled modules. They do not begin early, as none do that
+    need a fixture, and so have no module with programs of others."""
+
+
 @pytest.fixture(scope="module")
 def suite():
     """ONNX's backend test suite. It is not loaded at collection time, because each process collects

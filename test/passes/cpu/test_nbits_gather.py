@@ -31,11 +31,11 @@ def tied(other=False):
     return model, table, scales
 
 
+@pytest.mark.usefixtures("compiled_alone")
 @pytest.mark.parametrize("precision", ["f32", "strict"])
 def test_a_table_of_embeddings_and_of_logits(precision):
     model, table, scales = tied()
-    alone = {"timeout": 600.0}  # in a module without the programs of other tests
-    compiled = graphc.compile(model, threads=1, precision=precision, **alone)
+    compiled = graphc.compile(model, threads=1, precision=precision)
     assert compiled.report.statistics("gather-from-panels").count == 1
     assert compiled.constant_bytes < 1.4 * table.nbytes  # with scales and padding
     x = np.random.default_rng(1).normal(size=(1, BLOCKS * BLOCK)).astype(np.float32)
