@@ -20,19 +20,19 @@ _OTHER_FLOATS = ("float64", "float16", "bfloat16")
 
 
 def evaluate_node(
-    node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto
+    node: onnx.NodeProto, feeds: Mapping[str, np.ndarray], model: onnx.ModelProto, threads: int = 0
 ) -> tuple[dict[str, np.ndarray], str]:
     """The results of `node` of `model` on `feeds`, by name, and the evaluator that computed them.
 
-    That is ONNX Runtime, or ONNX's own evaluator if ONNX Runtime lacks the operator or the type.
-    Raises ReferenceRunError if neither can, or if ONNX Runtime has the operator and refuses the
-    arrays, or such of float32: the evaluator takes some that mean nothing, as a ``Split`` into
-    sizes that do not add up.
+    That is ONNX Runtime on so many `threads` (0 for one for each core), or ONNX's own evaluator if
+    ONNX Runtime lacks the operator or the type. Raises ReferenceRunError if neither can, or if ONNX
+    Runtime has the operator and refuses the arrays, or such of float32: the evaluator takes some
+    that mean nothing, as a ``Split`` into sizes that do not add up.
     """
     names = [name for name in node.output if name]
     alone = model_of_node(node, feeds, model)
     try:
-        return arrays(by_runtime(alone, feeds, names)), RUNTIME
+        return arrays(by_runtime(alone, feeds, names, threads)), RUNTIME
     except ReferenceRunError as error:
         if _is_refusal(error):
             raise

@@ -35,7 +35,7 @@ def evaluate_node(
     )
     names = [name for name in node.output if name]
     try:
-        found, by = nodes.evaluate_node(node, feeds, around)
+        found, by = nodes.evaluate_node(node, feeds, around, threads=1)
     except ReferenceRunError as error:
         raise Rejected("no reference") from error
     if len(found) < len(names):

@@ -47,7 +47,7 @@ class ReferenceEvaluation:
     def _opened(self, reference: str, names: Sequence[str]) -> Reference:
         if reference != "onnxruntime":
             return lambda feeds: arrays(by_nodes(self._model, feeds, names))
-        run = open_runtime(self._model, names)
+        run = open_runtime(self._model, names, threads=1)
         return lambda feeds: arrays(run(feeds))
 
     def of(self, feeds: Feeds) -> Inputs | None:
