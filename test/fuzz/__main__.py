@@ -18,7 +18,7 @@ from .draw_registry import FAMILIES
 from .findings import reduce_findings
 from .fuzz_journal import FuzzJournal, FuzzRun
 from .graph_outcome import GraphOutcome
-from .run_graphs import check_graph, check_graphs
+from .run_graphs import check_batch, check_graphs
 from .summary import sum_up, write_summary
 
 EVERY = 500
@@ -28,7 +28,7 @@ EVERY = 500
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the requested graphs; return 1 if one of them is a finding."""
     options = _parser().parse_args(arguments)
-    return run_tool(lambda: _run(options) if options.only is None else _one(options))
+    return run_tool(lambda: _run(options) if options.only is None else _some(options))
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -62,15 +62,18 @@ def _show(outcome: GraphOutcome, done: int, graphs: int) -> None:
         print(f"{done} of {graphs} graphs", flush=True)
 
 
-def _one(options: argparse.Namespace) -> int:
-    """Check one graph in this process and save its finding, if it is one."""
-    outcome = check_graph(options.seed, options.timeout, {}, options.only, options.family)
-    print(f"{outcome.status.upper()} {outcome.detail}".strip())
+def _some(options: argparse.Namespace) -> int:
+    """Check one graph, or a batch of them, in this process and save the findings."""
+    ended = check_batch(options.seed, options.timeout, {}, tuple(options.only), options.family)
+    for outcome in ended.outcomes:
+        print(f"{outcome.status.upper()} {outcome.detail}".strip())
+    if ended.detail:
+        print(f"{ended.status.upper()} {ended.detail}")
     for line in reduce_findings(
-        [outcome], options.seed, options.output, jobs=1, family=options.family
+        ended.outcomes, options.seed, options.output, jobs=1, family=options.family
     ):
         print(line)
-    return 1 if outcome.is_finding else 0
+    return 1 if ended.detail or any(outcome.is_finding for outcome in ended.outcomes) else 0
 
 
 def describe_run(seed: int, family: str | None = None) -> FuzzRun:
@@ -103,7 +106,10 @@ def _parser() -> argparse.ArgumentParser:
         help="outcomes, what they add up to, and a folder for each finding (build/fuzz)",
     )
     parser.add_argument("--resume", action="store_true", help="what is in the folder is not redone")
-    parser.add_argument("--only", type=int, metavar="INDEX", help="check this graph alone, here")
+    parser.add_argument(
+        "--only", type=int, nargs="+", metavar="INDEX",
+        help="check this graph alone, or these as one batch, in this process",
+    )  # fmt: skip
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write it summed up")
     return parser
 

@@ -1,7 +1,7 @@
 """Compile one graph, run it, and compare its results with the expected ones."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any, NamedTuple
 
@@ -43,6 +43,17 @@ class CheckResult(NamedTuple):
     """Number of the inputs; 0 stands for the inputs that the graph was drawn with."""
     alone: bool = True
     """True if a model without earlier calls ends the same way."""
+
+
+Check = Callable[[], CheckResult]
+"""A check of a graph, or a part of it that can be made by itself."""
+
+
+def first_problem(checks: Iterable[Check]) -> CheckResult:
+    """The first result of `checks` that is not PASS; the later ones are not made."""
+    results = (check() for check in checks)
+    passed = CheckResult(GraphStatus.PASS)
+    return next((each for each in results if each.status is not GraphStatus.PASS), passed)
 
 
 def check_case(case: DrawnGraph, timeout: float, **options: Any) -> CheckResult:

@@ -1,21 +1,27 @@
-"""Check many graphs, each in a process of its own so that it cannot harm the others."""
+"""Check many graphs, batch by batch, in processes that may crash."""
 
 import gc
 import logging
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
+from graphc.errors import BackendError
+from harness.compiled_together import in_place, run_together
 from harness.isolation import Lost, call_each
+from harness.waiting_call import WaitingCall
 
-from .check_graph import CheckResult, check_case
+from .batches import Batch, BatchEnding, in_batches
+from .check_graph import Check, CheckResult, check_case, error_text, first_problem
 from .draw import DrawnGraph, draw_case
 from .draw_registry import QDQ, all_draws
 from .graph_outcome import GraphOutcome, GraphStatus
-from .qdq.check_qdq import check_qdq
+from .qdq import check_qdq
 
+MOST = 12
+"""Maximum number of programs in a module."""
 GRACE = 15.0
 """Seconds that a graph has beyond the backend timeout, for drawing and running it."""
 
@@ -29,32 +35,79 @@ def check_graphs(
     options: Mapping[str, Any] | None = None,
     family: str | None = None,
 ) -> Iterator[GraphOutcome]:
-    """Draw and check graphs of `seed`, `jobs` at a time; yield outcomes as they arrive.
+    """Draw and check graphs of `seed` in batches, `jobs` at a time; yield outcomes as they arrive.
 
-    Each has `timeout` seconds for the backend. `options` are further options of `compile`. With
-    `family`, all graphs are of that family.
+    Each graph has `timeout` seconds for the backend. `options` are further options of `compile`.
+    With `family`, all graphs are of that family.
     """
     all_draws()  # imported once, before the processes are forked
-    check = partial(check_graph, seed, timeout, options or {}, family=family)
-    for index, ended in call_each(check, indices, jobs=jobs, timeout=timeout + GRACE):
-        if isinstance(ended, Lost):
-            status = GraphStatus.CRASH if ended.crashed else GraphStatus.HANG
-            ended = GraphOutcome(index, status, ended.detail)
-        yield ended
+    check = partial(check_batch, seed, timeout, options or {}, family=family)
+    unclear: list[BatchEnding] = []
+    for ended in _check_each(check, in_batches(indices, jobs), jobs, timeout):
+        yield from ended.settled()
+        if ended.suspects:
+            unclear.append(ended)
+    alone = [(index,) for ended in unclear for index in ended.suspects]
+    found: dict[int, GraphOutcome] = {}
+    for ended in _check_each(check, alone, jobs, timeout):
+        found |= {each.index: each for each in ended.settled()}
+    for ended in unclear:
+        yield from ended.explained(found)
+
+
+def _check_each(
+    check: Callable[[Batch], BatchEnding], batches: Iterable[Batch], jobs: int, timeout: float
+) -> Iterator[BatchEnding]:
+    """Call `check` with `batches` in `jobs` processes."""
+    by_size: dict[int, list[Batch]] = {}
+    for batch in batches:
+        by_size.setdefault(len(batch), []).append(batch)
+    for size, alike in by_size.items():
+        limit = size * (timeout + GRACE)
+        for batch, ended in call_each(check, alike, jobs=jobs, timeout=limit):
+            if isinstance(ended, Lost):
+                status = GraphStatus.CRASH if ended.crashed else GraphStatus.HANG
+                ended = BatchEnding(batch, (), status, ended.detail)
+            yield ended
 
 
 def check_graph(
     seed: int, timeout: float, options: Mapping[str, Any], index: int, family: str | None = None
 ) -> GraphOutcome:
     """Draw and check graph `index` of `seed` in this process."""
+    (outcome,) = check_batch(seed, timeout, options, (index,), family).outcomes
+    return outcome
+
+
+def check_batch(
+    seed: int, timeout: float, options: Mapping[str, Any], batch: Batch, family: str | None = None
+) -> BatchEnding:
+    """Draw and check the graphs of `batch` in this process; one graph is checked alone."""
     warnings.simplefilter("ignore")
     logging.getLogger("graphc").setLevel(logging.ERROR)
     start = time.perf_counter()
-    case = draw_case(seed, index, family)
-    check = check_qdq if case.family == QDQ else check_case
-    ending = check(case, timeout, **options)
+    cases = [draw_case(seed, index, family) for index in batch]
+    checks = [checks_of(case, timeout, options) for case in cases]
+    errors: list[BackendError] = []
+    if len(batch) > 1:
+        waiting = [[WaitingCall(check) for check in each] for each in checks]
+        with in_place():
+            errors = run_together([call for each in waiting for call in each], MOST)
+        checks = [[call.result for call in each] for each in waiting]
+    endings = [first_problem(each) for each in checks]
     gc.collect()
-    return describe(case, ending, time.perf_counter() - start)
+    seconds = (time.perf_counter() - start) / len(batch)
+    outcomes = [describe(*each, seconds) for each in zip(cases, endings, strict=True)]
+    if not errors:
+        return BatchEnding(batch, outcomes)
+    return BatchEnding(batch, outcomes, GraphStatus.ERROR, f"joint module: {error_text(errors[0])}")
+
+
+def checks_of(case: DrawnGraph, timeout: float, options: Mapping[str, Any]) -> Iterable[Check]:
+    """The checks of `case`, each by itself. The first problem is how the graph ends."""
+    if case.family == QDQ:
+        return check_qdq.checks_of(case, timeout, **options)
+    return [partial(check_case, case, timeout, **options)]
 
 
 def describe(case: DrawnGraph, ending: CheckResult, seconds: float) -> GraphOutcome:

@@ -18,17 +18,15 @@ only if both programs give the same ones.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import onnx
-from lowering_digests import digest, normalised
 
 from graphc.compiler.compile import compile
-from graphc.compiler.driver import begin, make_options
 from graphc.compiler.options import Options
 from graphc.debugging.difference import difference, tolerance_of
 from graphc.errors import BackendTimeoutError, UnsupportedModelError
@@ -38,13 +36,16 @@ from harness.variation import order_of_calls
 from ..check_graph import (
     COMPILE,
     ONE_THREAD,
+    Check,
     CheckResult,
     error_text,
+    first_problem,
     one_line,
 )
 from ..draw import DrawnGraph
 from ..graph_outcome import GraphStatus
 from ..rounds import Feeds, Inputs, evaluated_inputs
+from .graph_programs import GraphProgram, GraphPrograms
 from .layer_evaluation import JudgedLayer, LayerEvaluation, expected_outputs
 from .quantized_values import is_quantized_type
 
@@ -58,13 +59,13 @@ SIGNIFICANCE = 1e-6
 """Probability that more are, by chance."""
 
 
-def check_qdq(case: DrawnGraph, timeout: float, **options: Any) -> CheckResult:
-    """Compile `case` in each precision, call it repeatedly and judge its results.
+def checks_of(case: DrawnGraph, timeout: float, **options: Any) -> Iterator[Check]:
+    """Checks that compile `case` in each precision, call it repeatedly and judge its results.
 
     Each precision has half of `timeout` seconds. `options` are further options of `compile`.
     """
     units = UNITS[case.index % len(UNITS) :][:1]
-    return check_inputs(case.model, quantized_inputs(case), timeout, units, **options)
+    return _checks(case.model, quantized_inputs(case), timeout, units, **options)
 
 
 def check_inputs(
@@ -75,28 +76,51 @@ def check_inputs(
     only: str = "",
     **options: Any,
 ) -> CheckResult:
-    """`check_qdq` of a model and its inputs: in each precision, and for each of `units`, or in
-    `only` one of these ways. One that gives the program of an earlier one is left out."""
+    """Make the checks `checks_of` a model and its inputs: in each precision, and for each of
+    `units`, or in `only` one of these ways."""
+    return first_problem(_checks(model, everything, timeout, units, only, **options))
+
+
+def _checks(
+    model: onnx.ModelProto,
+    everything: Sequence[Inputs],
+    timeout: float,
+    units: Sequence[str],
+    only: str = "",
+    **options: Any,
+) -> Iterator[Check]:
+    """A check for each way that gives another program than those before."""
     settings = {**COMPILE, "extra_flags": ONE_THREAD, "timeout": timeout / 2, **options}
-    programs: set[str] = set()
+    ending, programs = partial(_ending, timeout / 2), GraphPrograms(model)
     for name, way in _ways(settings, units).items():
         if only not in ("", name):
             continue
         try:
-            program = _program(model, way)
-            found = CheckResult(GraphStatus.PASS)
-            if program not in programs:
-                found = _check(model, everything, way)
-        except UnsupportedModelError as error:
-            return CheckResult(GraphStatus.UNSUPPORTED, one_line(error))
-        except BackendTimeoutError:
-            return CheckResult(GraphStatus.HANG, f"not compiled after {timeout / 2:g} s")
-        except Exception as error:  # an exception of any class is a finding
-            return CheckResult(GraphStatus.ERROR, f"{name}: {error_text(error)}")
-        if found.status is not GraphStatus.PASS:
-            return found._replace(detail=f"{name}: {found.detail}")
-        programs.add(program)
-    return CheckResult(GraphStatus.PASS)
+            program = programs.new(way)
+        except Exception as error:
+            yield partial(ending, name, partial(_raise, error))
+            return
+        if program is not None:
+            yield partial(ending, name, partial(_check, everything, program))
+
+
+def _ending(seconds: float, name: str, check: Check) -> CheckResult:
+    """The result of `check`, which has `seconds` for the backend, in the way `name`."""
+    try:
+        found = check()
+    except UnsupportedModelError as error:
+        return CheckResult(GraphStatus.UNSUPPORTED, one_line(error))
+    except BackendTimeoutError:
+        return CheckResult(GraphStatus.HANG, f"not compiled after {seconds:g} s")
+    except Exception as error:  # an exception of any class is a finding
+        return CheckResult(GraphStatus.ERROR, f"{name}: {error_text(error)}")
+    if found.status is GraphStatus.PASS:
+        return found
+    return found._replace(detail=f"{name}: {found.detail}")
+
+
+def _raise(error: Exception) -> CheckResult:
+    raise error
 
 
 def _ways(settings: Mapping[str, Any], units: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -106,13 +130,6 @@ def _ways(settings: Mapping[str, Any], units: Sequence[str]) -> dict[str, dict[s
         pipeline = Options.of(target, threads=1, cache=False).pipeline
         found[target] = {**settings, "target": "interpret", "pipeline": pipeline}
     return found
-
-
-def _program(model: onnx.ModelProto, settings: Mapping[str, Any]) -> str:
-    """The digest of what the graph passes make of `model`, which decides its code."""
-    compilation = begin(model, make_options(**{"target": "cpu", **settings}))
-    compilation.graph_passes()
-    return digest(normalised(compilation.module), compilation.module)
 
 
 def quantized_inputs(case: DrawnGraph) -> list[Inputs]:
@@ -127,23 +144,17 @@ def quantized_inputs(case: DrawnGraph) -> list[Inputs]:
     return [Inputs(case.feeds, case.expected), *others]
 
 
-def _check(
-    model: onnx.ModelProto, everything: Sequence[Inputs], settings: Mapping[str, Any]
-) -> CheckResult:
-    with closing(compile(model, **settings)) as compiled:
-        return _check_calls(model, compiled, everything, settings)
+def _check(everything: Sequence[Inputs], program: GraphProgram) -> CheckResult:
+    with closing(program.compiled()) as compiled:
+        return _check_calls(program, compiled, everything)
 
 
 def _check_calls(
-    model: onnx.ModelProto,
-    compiled: CompiledModel,
-    everything: Sequence[Inputs],
-    settings: Mapping[str, Any],
+    program: GraphProgram, compiled: CompiledModel, everything: Sequence[Inputs]
 ) -> CheckResult:
     known: dict[int, list[np.ndarray]] = {}
-    is_compiled = settings.get("target") != "interpret"
     numbers = range(len(everything))
-    for number in order_of_calls(len(everything)) if is_compiled else numbers:
+    for number in numbers if program.is_interpreted else order_of_calls(len(everything)):
         inputs = everything[number]
         results = compiled.run(list(inputs.expected), dict(inputs.feeds))
         if number in known:
@@ -155,7 +166,7 @@ def _check_calls(
         have = dict(zip(inputs.expected, results, strict=True))
         problem = _problem(have, inputs.expected)
         if problem:
-            problem = _judge_layers(model, inputs, have, settings)
+            problem = _judge_layers(program.model, inputs, have, program.settings)
         if problem:
             return CheckResult(GraphStatus.WRONG, problem, number)
     return CheckResult(GraphStatus.PASS)
