@@ -9,7 +9,8 @@ import onnx
 from lowering_digests import digest, normalised
 
 from graphc.compiler.compile import compile
-from graphc.compiler.driver import Compilation, begin, make_options
+from graphc.compiler.driver import Compilation, begin
+from graphc.compiler.options import Options
 from graphc.passes.infra.optimistic import run_optimistically
 from graphc.passes.infra.report import Report
 from graphc.runtime import CompiledModel
@@ -60,7 +61,7 @@ class GraphPrograms:
 
         Raises the errors of the import and of the passes.
         """
-        options = make_options(**{"target": "cpu", **settings})
+        options = Options.of(**{"target": "cpu", **settings})
         if options.pipeline in self._pipelines:
             return None
         if self._imported is None:
