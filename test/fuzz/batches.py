@@ -46,7 +46,7 @@ class BatchEnding:
     outcomes: Sequence[GraphOutcome] = ()
     """Those of its graphs; none if its process was lost."""
     status: GraphStatus = GraphStatus.PASS
-    """What is to be explained of the batch as a whole."""
+    """The status to be explained of the batch as a whole."""
     detail: str = ""
 
     @property

@@ -49,7 +49,7 @@ class WaitingCall(threading.Thread):
         self._before: Any = None
         self._known: list[tuple[Request, SharedModule]] = []
         self.request: Request | None = None
-        """What the call waits for, None once it has ended."""
+        """The program that the call waits for, None once it has ended."""
         self.timeout: float | None = None
         """Seconds that it grants the backend for that."""
         self.answer: SharedModule | None = None
@@ -99,7 +99,7 @@ class WaitingCall(threading.Thread):
 
 
 def _state_of_process() -> tuple[Any, ...]:
-    """What a call may change for a while, for the whole process."""
+    """The state of the process that a call may change for a while."""
     levels = logging.root.manager.disable, logging.getLogger("graphc").level
     streams = sys.stdout, sys.stderr
     return [*warnings.filters], streams, levels, dict(os.environ), os.getcwd()

@@ -45,8 +45,8 @@ from ..check_graph import (
 from ..draw import DrawnGraph
 from ..graph_outcome import GraphStatus
 from ..rounds import Feeds, Inputs, evaluated_inputs
-from .graph_programs import GraphProgram, GraphPrograms
 from .layer_evaluation import JudgedLayer, LayerEvaluation, expected_outputs
+from .qdq_programs import GraphProgram, GraphPrograms
 from .quantized_values import is_quantized_type
 
 PRECISIONS = ("strict", "f32")

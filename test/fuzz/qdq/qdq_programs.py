@@ -1,4 +1,4 @@
-"""What the graph passes make of a model, in each of several ways, and what is compiled from it."""
+"""The programs that the graph passes make of a model, and models compiled from them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class GraphProgram:
         return self.settings.get("target") == "interpret"
 
     def compiled(self) -> CompiledModel:
-        """What `compile` returns for the model. It can be called once."""
+        """The model, compiled as by `compile`. It can be called once."""
         if self.is_interpreted:
             return compile(self.model, **self.settings)
         self.compilation.lower()
