@@ -4,8 +4,9 @@ import gc
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from graphc.errors import BackendError
@@ -22,6 +23,8 @@ from .qdq import check_qdq
 
 MOST = 12
 """Maximum number of programs in a module."""
+WINDOW = 400
+"""Number of graphs after which those that are checked alone have had their turn, too."""
 GRACE = 15.0
 """Seconds that a graph has beyond the backend timeout, for drawing and running it."""
 
@@ -42,6 +45,15 @@ def check_graphs(
     """
     all_draws()  # imported once, before the processes are forked
     check = partial(check_batch, seed, timeout, options or {}, family=family)
+    left = iter(indices)
+    while chosen := list(islice(left, WINDOW)):
+        yield from _check_window(check, chosen, jobs, timeout)
+
+
+def _check_window(
+    check: Callable[[Batch], BatchEnding], indices: Sequence[int], jobs: int, timeout: float
+) -> Iterator[GraphOutcome]:
+    """The outcomes of `indices`, checked in batches, and then alone where that is called for."""
     unclear: list[BatchEnding] = []
     for ended in _check_each(check, in_batches(indices, jobs), jobs, timeout):
         yield from ended.settled()

@@ -73,7 +73,9 @@ def test_a_fault_of_one_graph_is_found_in_its_batch(tmp_path, capsys, monkeypatc
 def checked(monkeypatch):
     """``checked(end)``: the outcomes of four graphs. The check of each is `end`, called with its
     index, and true in a batch."""
-    monkeypatch.setattr(run_graphs, "GRACE", 0.3)
+    cases = [draw_case(3, index) for index in range(4)]
+    monkeypatch.setattr(run_graphs, "draw_case", lambda seed, index, family: cases[index])
+    monkeypatch.setattr(run_graphs, "GRACE", 1.3)
 
     def outcomes(end):
         def check(index):
@@ -88,6 +90,13 @@ def checked(monkeypatch):
 
 
 ONLY = "(only in the batch 0 1 2 3)"
+
+
+def test_graphs_are_checked_window_by_window(monkeypatch):
+    monkeypatch.setattr(run_graphs, "WINDOW", 20)
+    monkeypatch.setattr(run_graphs, "checks_of", lambda *_: [])
+    indices = [each.index for each in check_graphs(3, range(40), jobs=1, timeout=1)]
+    assert indices == [*range(40)]
 
 
 @pytest.mark.parametrize("only_together", [False, True])
@@ -121,7 +130,7 @@ def test_the_graphs_of_a_hang_are_checked_alone(checked):
         return PASSED
 
     found = checked(end)
-    assert found == [PASSED[:2], (GraphStatus.HANG, "not done after 0.5 s"), *[PASSED[:2]] * 2]
+    assert found == [PASSED[:2], (GraphStatus.HANG, "not done after 1.5 s"), *[PASSED[:2]] * 2]
 
 
 def test_a_module_that_does_not_compile_is_a_finding(checked, monkeypatch):
