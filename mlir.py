@@ -37,7 +37,20 @@ _WHEN_WANTED = {
 """Modules that are imported on first use: `linalg` alone takes 0.1 s, and reading models needs none
 of them."""
 
-__all__ = ["ext", "func", "ir"]
+_OPS_ARE_BUILT = (
+    *("arith", "bufferization", "cf", "func", "gpu", "irdl", "linalg", "llvm", "math", "memref"),
+    *("nvgpu", "nvvm", "scf", "tensor", "ub", "vector"),
+)
+"""The dialects of MLIR whose ops graphc builds."""
+
+__all__ = ["create_context", "ext", "func", "ir"]
+
+
+def create_context() -> ir.Context:
+    """A context with the dialects that programs of graphc may need; the parser and MLIR's passes
+    load others where they meet them. `ir.Context()` loads all that are registered, and takes three
+    times as long."""
+    return ir.Context(load_on_create_dialects=_OPS_ARE_BUILT)
 
 
 def __getattr__(name: str) -> Any:

@@ -15,3 +15,5 @@ from .stubs import rewrite as rewrite
 from .stubs import scf as scf
 from .stubs import tensor as tensor
 from .stubs import vector as vector
+
+def create_context() -> ir.Context: ...

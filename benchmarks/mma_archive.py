@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..dialects import graph, iree
-from ..mlir import arith, func, ir
+from ..mlir import arith, create_context, func, ir
 from ..passes.kernels.mma_matmul import F32, MmaMatmulEmitter, MmaShape
 from ..passes.kernels.thread_emitter import Finish, Number
 from ..passes.kernels.wgmma_matmul import WgmmaMatmulEmitter, WgmmaTile
@@ -32,7 +32,7 @@ _DEVICE_HALF = Path(__file__).with_name("mma_device.py")
 
 def program(kernels: Sequence[MmaShape]) -> str:
     """A module with a function for each of the kernels, which runs it on flat operands."""
-    with ir.Context() as context, ir.Location.unknown():
+    with create_context() as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True
         graph.Graph.load()
         module = ir.Module.create()

@@ -6,7 +6,7 @@ from typing import Any
 from ..dialects import graph
 from ..dialects.iree.joint_module import JointModule
 from ..errors import InvalidModelError, UnsupportedModelError
-from ..mlir import ir
+from ..mlir import create_context, ir
 from ..passes.infra.report import Report
 from .driver import Compilation, begin
 from .options import Options
@@ -29,7 +29,7 @@ def _lower_all(
     models: Mapping[str, tuple[Any, Options]],
 ) -> tuple[Compilation, dict[str, Report]]:
     """The lowered programs of `models` as one, and their reports."""
-    context, reports = ir.Context(), dict[str, Report]()
+    context, reports = create_context(), dict[str, Report]()
     first: Compilation | None = None
     with graph.sharing_blobs(), context:
         joint = JointModule()

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..dialects import iree
 from ..dialects.iree.kernel_executable import kernel_executable
 from ..dialects.iree.outlining import OutlinedKernel, define_kernels
-from ..mlir import ir
+from ..mlir import create_context, ir
 from .bytecode import digest_bytecode, write_bytecode
 
 _LARGE = 16 << 20
@@ -49,7 +49,7 @@ class LoweredProgram:
 
     def unlink(self, source: Path) -> None:
         """Rewrite `source` with all kernels defined in place. Raises `OutputError`."""
-        context = ir.Context()
+        context = create_context()
         context.allow_unregistered_dialects = True
         with context:
             iree.load()

@@ -10,7 +10,7 @@ import numpy as np
 from ..compiler import driver
 from ..dialects import graph, iree
 from ..errors import UsageError
-from ..mlir import arith, func, ir, scf, vector
+from ..mlir import arith, create_context, func, ir, scf, vector
 from ..passes.kernels.group_dot import INT8_DOTS, DotInstruction
 from ..runtime import load
 from ..runtime.targets import cpu_features
@@ -77,7 +77,7 @@ def _peak(threads: int, chains: _Chains) -> float:
 
 def _program(chains: _Chains, pieces: int) -> ir.Module:
     """A program with a kernel of multiply-adds only, with `pieces` workgroups."""
-    with ir.Context(), ir.Location.unknown():
+    with create_context(), ir.Location.unknown():
         graph.Graph.load()
         iree.load()
         element, lanes = chains.element(), chains.lanes

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ..dialects.locations import location_names
-from ..mlir import ir
+from ..mlir import create_context, ir
 from ..runtime.metadata import DESTINATION_ENTRY
 from .cost import Cost, kernel_cost
 
@@ -38,7 +38,7 @@ def dispatch_sites(program: str, nodes: Collection[str]) -> list[list[Site]]:
 
     `program` is the output of the backend with `FLAGS`; names that are not in `nodes` are omitted.
     """
-    context = ir.Context()
+    context = create_context()
     context.allow_unregistered_dialects = True
     with context:
         module = ir.Module.parse(program)

@@ -15,7 +15,7 @@ from graph_programs import build_module, main_of
 
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
-from graphc.mlir import ir
+from graphc.mlir import create_context, ir
 from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.infra.report import Report
 
@@ -66,7 +66,7 @@ def rewrite(
     It must still compute the same: it is evaluated in numpy before and after, on `inputs` or on
     random ones.
     """
-    with ir.Context(), ir.Location.unknown():
+    with create_context(), ir.Location.unknown():
         graph.Graph.load()
         module = build_module(body, *types)
     inputs = random_inputs(module) if inputs is None else inputs

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..dialects import graph, iree
 from ..errors import InvalidModelError, OutputError
-from ..mlir import ir
+from ..mlir import create_context, ir
 from ..passes.infra.diagnostics import diagnostic_text
 
 BYTECODE_MAGIC = b"ML\xefR"
@@ -39,7 +39,7 @@ def split(text: str) -> list[str]:
 
 def new_context(allow_unregistered: bool = False) -> ir.Context:
     """A context with graphc's dialects loaded."""
-    context = ir.Context()
+    context = create_context()
     context.allow_unregistered_dialects = allow_unregistered
     with context:
         graph.Graph.load()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..dialects import graph
 from ..dialects.locations import location_names
-from ..mlir import ir
+from ..mlir import create_context, ir
 from ..passes.analysis.liveness import operands_of
 
 LONGEST_ATTRIBUTE = 120
@@ -71,7 +71,7 @@ def read_program(text: str) -> ProgramGraphs:
     Ops are parsed as unregistered, without the dialect, whose rules need the constants that are
     elided in the text.
     """
-    context = ir.Context()
+    context = create_context()
     context.allow_unregistered_dialects = True
     with context:
         module = ir.Module.parse(text)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ...aliases import pass_name
 from ...errors import UsageError
-from ...mlir import ir, passmanager
+from ...mlir import create_context, passmanager
 from . import options as pass_options
 from .base import Pass, PassState
 
@@ -143,7 +143,7 @@ def mlir_pass_problem(name: str, options: str) -> str | None:
 
     ``"unknown"`` when it has no such pass.
     """
-    with ir.Context():
+    with create_context():
         try:
             passmanager.PassManager.parse(f"any({name})")
         except ValueError:

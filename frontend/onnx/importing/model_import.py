@@ -11,7 +11,7 @@ import onnx
 from ....aliases import takes_old_arguments
 from ....dialects import graph
 from ....errors import UnsupportedModelError, VerificationError
-from ....mlir import ir
+from ....mlir import create_context, ir
 from .choices import Answers, Choices, Settled, settle
 from .dimension_names import without_names
 from .importer import Importer
@@ -52,7 +52,7 @@ def import_onnx(
     """
     owned, sizes = not isinstance(source, onnx.ModelProto), dict(dims or {})
     model, folder = _load(source, overridden, independent_dims)
-    with context or ir.Context(), ir.Location.unknown():
+    with context or create_context(), ir.Location.unknown():
         graph.Graph.load()
         importer = Importer(model, folder, sizes, owned, donate=donate)
         try:
@@ -137,7 +137,7 @@ def settle_choices(
     """Find the sets of answers about ranks that extend `given` and that `model` can run with."""
 
     def trial(answers: Answers) -> Choices:
-        with ir.Context(), ir.Location.unknown():
+        with create_context(), ir.Location.unknown():
             graph.Graph.load()
             importer = Importer(model, folder, dict(dims), owned=False, answers=answers)
             module = ir.Module.create()

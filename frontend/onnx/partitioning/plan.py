@@ -9,7 +9,7 @@ import onnx
 from ....aliases import takes_old_arguments
 from ....dialects import graph
 from ....errors import UnsupportedModelError, UnsupportedNode
-from ....mlir import ir
+from ....mlir import create_context, ir
 from ..importing.choices import Answers
 from ..importing.dimension_names import without_names
 from ..importing.importer import Scope
@@ -188,7 +188,7 @@ def _place(
     why_not: WhyNot,
     answers: Answers,
 ) -> Placement:
-    with ir.Context(), ir.Location.unknown():
+    with create_context(), ir.Location.unknown():
         graph.Graph.load()
         return Placer(model, folder, dims, forced, why_not, answers).place()
 
@@ -235,7 +235,7 @@ class _PartImporter(TrackingImporter):
 
 
 def _import_part(proto: onnx.ModelProto, placement: Placement) -> tuple[_PartImporter, ir.Module]:
-    with ir.Context(), ir.Location.unknown():
+    with create_context(), ir.Location.unknown():
         graph.Graph.load()
         module = ir.Module.create()
         importer = _PartImporter(proto, placement.folder, {}, owned=True, answers=placement.answers)
