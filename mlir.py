@@ -46,11 +46,11 @@ _OPS_ARE_BUILT = (
 __all__ = ["create_context", "ext", "func", "ir"]
 
 
-def create_context() -> ir.Context:
+def create_context() -> Any:
     """A context with the dialects that programs of graphc may need; the parser and MLIR's passes
     load others where they meet them. `ir.Context()` loads all that are registered, and takes three
     times as long."""
-    return ir.Context(load_on_create_dialects=_OPS_ARE_BUILT)
+    return ir.Context(load_on_create_dialects=_OPS_ARE_BUILT)  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:
