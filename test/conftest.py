@@ -113,7 +113,7 @@ NOT_SHARING = tuple(
     for name in (
         "cpu/test_bf16_matmul.py",
         "cpu/test_byte_tables.py",
-        "cpu/test_int8_kernels.py",
+        "cpu/test_int8_units.py",
         "kernels/test_reduction.py",
     )
 )

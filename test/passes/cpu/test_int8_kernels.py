@@ -4,13 +4,12 @@ import numpy as np
 import onnxruntime
 import pytest
 from int8_pipeline import pipeline_of
-from node_list import NodeList
 from numerics import build_model
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
+from quantized_nodes import QuantizedNodes
 
 import graphc
-from graphc.compiler.driver import make_options, to_module
 from graphc.passes.cpu.integer_contractions import AGAINST_WORDS
 from graphc.runtime.targets import cpu_features
 
@@ -54,13 +53,15 @@ GROUPED = [
 ]
 
 
-@pytest.fixture(params=list(NEEDED))
-def unit(request):
-    if not NEEDED[request.param] <= set(cpu_features.host_features()):
-        pytest.skip(f"this CPU lacks {request.param}")
-    if request.param == "amx" and not cpu_features.request_tiles():
+each_unit = pytest.mark.parametrize("unit", list(NEEDED))
+
+
+def _require(unit):
+    """Skip the test if this machine has no such unit. No fixture: see `_may_begin_early`."""
+    if not NEEDED[unit] <= set(cpu_features.host_features()):
+        pytest.skip(f"this CPU lacks {unit}")
+    if unit == "amx" and not cpu_features.request_tiles():
         pytest.skip("the system does not let this process use tiles")
-    return request.param
 
 
 def _bytes(random, dtype, shape):
@@ -71,9 +72,11 @@ def _bytes(random, dtype, shape):
     return x
 
 
+@each_unit
 @pytest.mark.parametrize("known", [True, False])
 def test_matmul_integer(unit, known):
     """Every other size of u8 and of i8; where rows are unknown, it is the other way around."""
+    _require(unit)
     random = np.random.default_rng(0)
     nodes, inputs, weights, feeds, expected = [], {}, {}, {}, []
     for i, (rows, k, columns) in enumerate(MATMULS):
@@ -95,8 +98,10 @@ def test_matmul_integer(unit, known):
             assert y.shape == (0, truth.shape[1])
 
 
+@each_unit
 @pytest.mark.parametrize("known", [True, False])
 def test_conv_integer(unit, known):
+    _require(unit)
     random = np.random.default_rng(1)
     nodes, inputs, weights, feeds = [], {}, {}, {}
     some = [CONVS[0], GROUPED[0], CONVS[3], GROUPED[2], CONVS[9], GROUPED[6]]
@@ -124,9 +129,11 @@ def test_conv_integer(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@each_unit
 @pytest.mark.parametrize("known", [True, False])
 def test_few_channels(unit, known):
     """Images of two and three channels are padded to a group of four, where that is faster."""
+    _require(unit)
     random, nodes, inputs, weights, feeds = np.random.default_rng(4), [], {}, {}, {}
     for i, (channels, *kernel) in enumerate([(3, 7, 7), (2, 3, 1), (3, 5)]):
         sizes = (30, 41)[: len(kernel)]
@@ -146,10 +153,12 @@ def test_few_channels(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
+@each_unit
 @pytest.mark.parametrize("known", [True, False])
 def test_few_features(unit, known):
     """Results narrower than a vector, of which masks store bytes with AVX-512."""
-    random, net = np.random.default_rng(6), _Quantized(np.uint8, seed=6)
+    _require(unit)
+    random, net = np.random.default_rng(6), QuantizedNodes(np.uint8, seed=6)
     x = net.quantize("x", 0.03, 100)
     convs = [net.conv(x, 8, 5, 3, pads=[1] * 4), net.conv(x, 8, 6, 1)]
     rows = net.node("MatMul", [x, net.weights((14, 7), axis=1)])
@@ -175,9 +184,11 @@ def test_few_features(unit, known):
         assert steps.max() < 1.5
 
 
+@each_unit
 @pytest.mark.parametrize("known", [True, False])
 def test_weights_with_zero_points(unit, known):
     """Unsigned weights: their zero point takes off sums over windows, or rows, of the input."""
+    _require(unit)
     random = np.random.default_rng(3)
     nodes, weights, feeds = [], {}, {}
     inputs = {"zero": (np.uint8, ())}
@@ -238,48 +249,9 @@ def test_channels_that_the_weights_know(groups):
     np.testing.assert_array_equal(compiled.run(None, feeds)[0], session.run(None, feeds)[0])
 
 
-class _Quantized(NodeList):
-    """A model whose nodes are quantized as ONNX Runtime's quantizer does it."""
-
-    def __init__(self, activations: type, seed: int, powers: bool = False):
-        """All scales are `powers` of two, if that is set."""
-        super().__init__()
-        self.random, self.activations = np.random.default_rng(seed), activations
-        self.powers = powers
-
-    def scales(self, values) -> str:
-        """A constant of scales."""
-        rounded = 2.0 ** np.round(np.log2(values)) if self.powers else values
-        return self.constant(np.float32(rounded))
-
-    def quantize(self, x: str, scale: float, zero: int, back: bool = True) -> str:
-        parameters = [self.scales(scale), self.constant(self.activations(zero))]
-        y = self.node("QuantizeLinear", [x, *parameters])
-        return self.node("DequantizeLinear", [y, *parameters]) if back else y
-
-    def weights(self, shape, axis: int) -> str:
-        """Constants with a scale for each feature."""
-        scales = self.scales(self.random.uniform(0.002, 0.01, shape[axis]))
-        integers = self.random.integers(-127, 127, shape, np.int8, endpoint=True)
-        names = [self.constant(integers), scales]
-        names.append(self.constant(np.zeros(shape[axis], np.int8)))
-        return self.node("DequantizeLinear", names, axis=axis)
-
-    def bias(self, size: int) -> str:
-        integers = self.random.integers(-20_000, 20_000, size, np.int32)
-        scale = self.scales(np.full(size, 1e-5))
-        zero = self.constant(np.zeros(size, np.int32))
-        return self.node("DequantizeLinear", [self.constant(integers), scale, zero], axis=0)
-
-    def conv(self, x: str, channels: int, features: int, size: int, **attrs) -> str:
-        shape = (features, channels // attrs.get("group", 1), size, size)
-        w = self.weights(shape, axis=0)
-        return self.node("Conv", [x, w, self.bias(features)], **attrs)
-
-
-def _residual_net(activations, powers: bool = False) -> _Quantized:
+def _residual_net(activations, powers: bool = False) -> QuantizedNodes:
     zero = 120 if activations == np.uint8 else -5
-    net = _Quantized(activations, seed=3, powers=powers)
+    net = QuantizedNodes(activations, seed=3, powers=powers)
     x = net.quantize("x", 0.02, zero)
     a = net.quantize(net.conv(x, 16, 32, 3, pads=[1] * 4), 0.5, zero)
     b = net.quantize(net.node("Relu", [net.conv(a, 32, 32, 3, pads=[1] * 4)]), 4.0, zero)
@@ -294,8 +266,10 @@ def _residual_net(activations, powers: bool = False) -> _Quantized:
     return net
 
 
+@each_unit
 @pytest.mark.parametrize(("images", "activations"), [(1, np.uint8), ("images", np.int8)])
 def test_quantized_net(unit, images, activations):
+    _require(unit)
     net = _residual_net(activations)
     output = net.nodes[-1].output[0]
     inputs = {"x": (np.float32, (images, 16, 10, 12))}
@@ -319,9 +293,11 @@ def test_quantized_net(unit, images, activations):
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
 
 
+@each_unit
 def test_exact_sums(unit):
     """f32 does not round sums of numbers whose scales are powers of two, so that integers give the
     same bytes."""
+    _require(unit)
     net = _residual_net(np.int8, powers=True)
     model = build_model(
         net.nodes, {"x": (np.float32, (2, 16, 10, 12))}, [net.nodes[-1].output[0]], net.constants
@@ -350,9 +326,11 @@ def test_strict_multiplies_integers_of_the_model():
     np.testing.assert_array_equal(compiled.run(None, {"x": x})[0], x.astype(int) @ w.astype(int))
 
 
+@each_unit
 def test_weights_that_exceed_8_bits_less_their_zero_point(unit):
     """As ONNX Runtime's quantizer makes weights of u8: with a zero point that is not the middle."""
-    net = _Quantized(np.uint8, seed=9)
+    _require(unit)
+    net = QuantizedNodes(np.uint8, seed=9)
     x = net.quantize("x", 0.03, 120)
 
     def weights(*shape, axis, zeros):
@@ -395,12 +373,14 @@ WORDS = (
 """Images or rows of 16 bits, weights, and attributes."""
 
 
+@each_unit
 @pytest.mark.parametrize(("known", "activations"), [(True, np.uint16), (False, np.int16)])
 def test_activations_of_16_bits(unit, known, activations):
     """By weights of 8 bits, byte by byte: at most a step off, and rarely."""
+    _require(unit)
     if unit in AGAINST_WORDS:
         pytest.skip(AGAINST_WORDS[unit])
-    net, inputs, feeds, outputs = _Quantized(activations, seed=8), {}, {}, []
+    net, inputs, feeds, outputs = QuantizedNodes(activations, seed=8), {}, {}, []
     middle = np.iinfo(activations).max - 32_000
     for number, (image, weights, attrs) in enumerate(WORDS):
         name = f"x{number}"
@@ -429,28 +409,11 @@ def test_activations_of_16_bits(unit, known, activations):
         assert (apart > 0).mean() < 5e-3
 
 
-@pytest.mark.parametrize("cpu", ["haswell", "alderlake", "cascadelake"])
-def test_other_cpus(cpu):
-    """Code for CPUs that this one is not."""
-    net = _Quantized(np.int8, seed=3)
-    x = net.quantize("x", 0.02, -5)
-    y = net.quantize(net.conv(x, 16, 32, 3, pads=[1] * 4), 0.5, -5, back=False)
-    model = build_model(net.nodes, {"x": (np.float32, (1, 16, 10, 12))}, [y], net.constants)
-    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
-    code, report = to_module(model, make_options(f"cpu:{cpu}", threads=1))
-    assert report.rewrites["pack-int8-conv"].count == 1
-    assert newest_feature(code) == {"haswell": "fma", "alderlake": "avxvnni"}.get(cpu, "avx512vnni")
-
-
-def newest_feature(code: bytes) -> str:
-    """The newest of some features that `code` was compiled for."""
-    features = ("fma", "avxvnni", "avx512vnni")
-    return [name for name in features if f"+{name}".encode() in code][-1]
-
-
+@each_unit
 @pytest.mark.parametrize("activations", [np.uint8, np.int8])
 def test_qlinear_operators(unit, activations):
-    random, net = np.random.default_rng(5), _Quantized(activations, seed=5)
+    _require(unit)
+    random, net = np.random.default_rng(5), QuantizedNodes(activations, seed=5)
     x_quantum, y_quantum, z_quantum = (
         [net.constant(np.float32(scale)), net.constant(activations(zero))]
         for scale, zero in ((0.02, 3), (0.3, 7), (2.0, 1))
@@ -473,23 +436,3 @@ def test_qlinear_operators(unit, activations):
     (ours,), (truth,) = compiled.run(None, {"x": x}), ReferenceEvaluator(model).run(None, {"x": x})
     assert np.abs(ours.astype(int) - truth.astype(int)).max() <= 1
     assert len(np.unique(truth)) > 20
-
-
-@pytest.mark.parametrize(
-    ("flags", "found"),
-    [
-        ("avx2 avx512f avx512_vnni amx_tile amx_int8", "amx"),
-        ("avx2 avx512f avx_vnni avx512_vnni", "avx512vnni"),
-        ("avx2 avx512f", "none"),
-        ("avx2 avx_vnni", "avxvnni"),
-        ("avx2", "avx2"),
-        ("sse4_2", "none"),
-    ],
-)
-def test_units(tmp_path, monkeypatch, flags, found):
-    path = tmp_path / "cpuinfo"
-    path.write_text(f"flags\t\t: {flags}\n")
-    monkeypatch.setattr(cpu_features, "request_tiles", lambda: True)
-    assert cpu_features.int8_unit("host", path) == found
-    monkeypatch.setattr(cpu_features, "request_tiles", lambda: False)
-    assert cpu_features.int8_unit("host", path) == found.replace("amx", "avx512vnni")
