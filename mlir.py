@@ -50,7 +50,10 @@ def create_context() -> Any:
     """A context with the dialects that programs of graphc may need; the parser and MLIR's passes
     load others where they meet them. `ir.Context()` loads all that are registered, and takes three
     times as long."""
-    return ir.Context(load_on_create_dialects=_OPS_ARE_BUILT)  # type: ignore[attr-defined]
+    context: Any = ir.Context(load_on_create_dialects=())  # type: ignore[attr-defined]
+    for name in _OPS_ARE_BUILT:
+        context.get_dialect_descriptor(name)  # unlike `dialects[name]`, it imports no module
+    return context
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -252,18 +253,34 @@ def place_of(path: Path) -> str:
     return path.relative_to(ROOT).with_suffix("").as_posix().removesuffix("/__init__")
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Absolute names of what `path` imports; ``graphc.x`` for relative imports."""
     package = ("graphc", *path.relative_to(ROOT).parent.parts)
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in syntax(path).imports:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else ()
             module = ".".join((*base, *([node.module] if node.module else [])))
             names |= {f"{module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
+
+
+class Syntax(NamedTuple):
+    """The parts of a file that tests look at."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+    classes: list[str]
+    """Names of classes that are no members."""
+
+
+@cache
+def syntax(path: Path) -> Syntax:
+    tree = ast.parse(path.read_text())
+    imports = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return Syntax(imports, [node.name for node in tree.body if isinstance(node, ast.ClassDef)])
 
 
 @cache
@@ -318,10 +335,10 @@ def test_public_classes_have_names_of_their_own():
     found = defaultdict(set)
     for path in [*sources(), *ROOT.glob("test/**/*.py")]:
         dialect = path.parent if path.is_relative_to(ROOT / "dialects") else None
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                scope = dialect if node.name.endswith("Op") else None
-                found[scope, node.name].add(str(path.relative_to(ROOT)))
+        for name in syntax(path).classes:
+            if not name.startswith("_"):
+                scope = dialect if name.endswith("Op") else None
+                found[scope, name].add(str(path.relative_to(ROOT)))
     assert not {name: paths for (_, name), paths in found.items() if len(paths) > 1}
 
 
