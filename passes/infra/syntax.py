@@ -5,6 +5,7 @@ element  ::= name ("{" options "}")? | anchor "(" pipeline ")"
 options  ::= (key ("=" value)?)*        separated by blanks; values may be quoted
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ def render(elements: Sequence[Element]) -> str:
     return ",".join(map(str, elements))
 
 
+@functools.lru_cache(maxsize=64)
 def parse(text: str) -> tuple[Element, ...]:
     """Read a pipeline. PipelineError points at the position where the text breaks the grammar."""
     parser = _Parser(text)
