@@ -1,6 +1,7 @@
 """The largest live sets of a program: the steps at which a run may take the most memory."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from ...cpu_model import CpuModel
@@ -23,13 +24,12 @@ def largest_live_sets(function: Any, cpu: CpuModel) -> list[LiveSet]:
     if any(graph.graph_op(op.operation) is None for op in _body(function)):
         return []
     buffers = dispatched_buffers(function, liveness(function, cpu=cpu))
-    groups = 1 + max((buffer.end for buffer in buffers), default=0)
-    alive = [[b for b in buffers if b.begin <= at <= b.end] for at in range(groups)]
     try:
-        greatest = _greatest([_bytes(live_set) for live_set in alive])
+        greatest = _greatest(_totals(buffers))
     except ComplexityError:
         return []
-    return [[(b.name, _size(b)) for b in alive[at]] for at in greatest if alive[at]]
+    alive = [[b for b in buffers if b.begin <= at <= b.end] for at in greatest]
+    return [[(b.name, _size(b)) for b in live_set] for live_set in alive if live_set]
 
 
 def _body(function: Any) -> list[Any]:
@@ -47,11 +47,20 @@ def _greatest(totals: Sequence[int | Dim]) -> list[int]:
     return kept
 
 
-def _bytes(live_set: Sequence[LiveBuffer]) -> int | Dim:
-    total: int | Dim = 0
-    for buffer in live_set:
-        total = total + _size(buffer)
-    return total
+def _totals(buffers: Sequence[LiveBuffer]) -> list[int | Dim]:
+    """The bytes of all `buffers` that are alive, by group.
+
+    Each group's are those of the one before and the difference: there may be thousands of outputs,
+    all alive from the beginning to the end.
+    """
+    groups = 1 + max((buffer.end for buffer in buffers), default=0)
+    changes: list[int | Dim] = [0] * (groups + 1)
+    for buffer in buffers:
+        begin, end = max(buffer.begin, 0), buffer.end + 1
+        if begin < end:
+            changes[begin] = changes[begin] + _size(buffer)
+            changes[end] = changes[end] - _size(buffer)
+    return list(accumulate(changes[:groups]))
 
 
 def _size(buffer: LiveBuffer) -> int | Dim:

@@ -40,3 +40,18 @@ def test_named_sizes_have_one_for_each_that_may_be_the_greatest():
     assert any(n * 4096 in sizes for sizes in largest)
     assert any(m * 8192 in sizes for sizes in largest)
     assert not any(n * 256 in sizes and m * 8192 not in sizes for sizes in largest)
+
+
+@pytest.mark.usefixtures("context")
+def test_work_is_proportional_to_the_number_of_outputs(monkeypatch):
+    """All outputs are alive from the beginning to the end."""
+    added = []
+    add = Dim.__add__
+    monkeypatch.setattr(Dim, "__add__", lambda a, b: added.append(a) or add(a, b))
+    work = []
+    for count in (20, 40):
+        added.clear()
+        (live_set,) = greatest(lambda x, n=count: [graph.neg(x) for _ in range(n)], "nx4xf32")
+        assert len(live_set) == count
+        work.append(len(added))
+    assert work[1] < 3 * work[0]
