@@ -108,7 +108,10 @@ _LOWERED = (
     "workaround-reordered-reductions",  # likewise
     "workaround-collapsed-broadcasts",  # likewise
 )
-"""The last passes of every lowering."""
+"""The passes that end every lowering, before those of a target."""
+
+_FINALLY = ("workaround-many-results",)  # others look for what computes a result
+"""The last passes of all."""
 
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
@@ -121,28 +124,33 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
         # of the first one
+        *_FINALLY,
     ),
     "cuda": (
         "convert-graph-to-linalg{{gpu=true row-tile=64 mma-sync=true tf32={tf32}}}",  # our tiles
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
+        *_FINALLY,
     ),
     "hopper": (
         "convert-graph-to-linalg{{"  # our tiles, and those of warpgroups
         "gpu=true row-tile=64 mma-sync=true warpgroups=true tf32={tf32}}}",
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
+        *_FINALLY,
     ),
     "gpu": (
         "convert-graph-to-linalg{{gpu=true row-tile=64}}",  # without kernels for vectors
         *_LOWERED,
         "workaround-shared-rows",  # what is computed twice is one value by now
+        *_FINALLY,
     ),
     "vulkan": (
         "convert-graph-to-linalg{{gpu=true}}",
         "expand-double-math",  # SPIR-V lacks f64 exponentials
         *_LOWERED,
         "workaround-index-reductions",  # of type index, which SPIR-V has nowhere in memory
+        *_FINALLY,
     ),
 }
 """From the `graph` dialect to the backend's input, by pipeline."""

@@ -48,13 +48,14 @@ class Program:
         return [flag for flag in flags if not (without and flag.startswith(without))]
 
     def compile(
-        self, folder: Path, *, worked_around: bool = False
+        self, folder: Path, *further: str, worked_around: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run the compiler, with the pass or the flags of the workaround if that is asked for."""
+        """Run the compiler, with the pass or the flags of the workaround if that is asked for, and
+        `further` flags."""
         source = folder / f"{self.name}.mlir"
         source.write_text(self._after_passes() if worked_around else self.text)
         flags = self.flags(worked_around=worked_around)
-        command = [find_compiler(), source, "-o", folder / "module.vmfb", *flags]
+        command = [find_compiler(), source, "-o", folder / "module.vmfb", *flags, *further]
         return subprocess.run(command, capture_output=True, text=True)
 
     def _after_passes(self) -> str:

@@ -29,7 +29,8 @@ _AT_LOAD = re.compile(
 """Ops of an initializer that opens the device, loads the code and uploads constants."""
 _WITHOUT_EFFECT = re.compile(
     r"arith\.constant|util\.(global\.load|null|status\.check_ok|return)|hal\.(memory_type"
-    r"|buffer_usage|element_type|encoding_type|fence\.\w+|device\.(allocator|queue\.dealloca)"
+    r"|buffer_usage|element_type|encoding_type|fence\.\w+|devices\.get"
+    r"|device\.(allocator|queue\.dealloca)"
     r"|buffer_view\.assert|buffer\.assert|command_buffer\.(create|finalize))"
 )
 """Ops of a function that a plan has no need of."""

@@ -10,6 +10,7 @@ from onnx import parser
 
 from graphc.compiler.driver import make_options, to_module
 from graphc.errors import ModuleFileError, OutOfMemoryError, UsageError
+from graphc.passes.linalg.workarounds.many_results import WorkaroundManyResults
 from graphc.runtime.device import cuda_driver
 from graphc.runtime.device.device import open_device
 from graphc.runtime.device.device_tensor import send
@@ -107,6 +108,21 @@ def test_a_module_carries_its_plan(file):
     assert [type(command) for command in file.plan.commands] == [KernelLaunch]
     assert file.plan.inputs == (WEIGHTS.nbytes,)
     assert read_plan(file.plan.to_json().encode()) == file.plan
+
+
+def test_results_that_are_awaited_together_are_in_a_plan():
+    count = WorkaroundManyResults.most + 1
+    results = ", ".join(f"float[8] y{number}" for number in range(count))
+    nodes = "\n".join(f"y{number} = Add (x, c{number})" for number in range(count))
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : 13]> g (float[8] x) => ({results}) {{ {nodes} }}'
+    )
+    for number in range(count):
+        value = onnx.numpy_helper.from_array(np.float32(number + 1), f"c{number}")
+        model.graph.initializer.append(value)
+    plan = graph_plan(read_module(open_file(compiled(model))))
+    assert isinstance(plan, LaunchPlan)
+    assert len(set(plan.outputs)) == count
 
 
 def test_arrays_go_and_come_in_one_launch(file, library, device):
