@@ -38,7 +38,11 @@ class JointModule:
         name = ir.StringAttr(op.attributes[_NAME]).value
         new = prefix + name.removeprefix(entry) if _is_of(name, entry) else f"{prefix}_{name}"
         if op.name == _EXECUTABLE:
-            text = re.sub(rf"\b{re.escape(name)}\b", _ANY, op.get_asm(assume_verified=True))
+            text = re.sub(
+                rf"\b{re.escape(name)}\b",
+                _ANY,
+                op.get_asm(assume_verified=True, use_local_scope=True),
+            )
             known = self._kernels.get(text)
             if known is not None:
                 _redirect(module, name, known)

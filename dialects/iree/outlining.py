@@ -232,7 +232,7 @@ def _name_by_contents(function: func.FuncOp) -> tuple[str, str]:
     attributes["llvm.bareptr"] = ir.UnitAttr.get()
     attributes["no_inline"] = ir.UnitAttr.get()
     attributes["passthrough"] = ir.ArrayAttr.get([ir.StringAttr.get("noinline")])
-    text = function.operation.get_asm(assume_verified=True)
+    text = function.operation.get_asm(assume_verified=True, use_local_scope=True)
     symbol = _PREFIX + hashlib.sha256(text.encode()).hexdigest()
     attributes["sym_name"] = ir.StringAttr.get(symbol)
     return symbol, text

@@ -101,7 +101,7 @@ class ScratchFunction:
     @property
     def text(self) -> str:
         """The code as text."""
-        return self.function.operation.get_asm(assume_verified=True)
+        return self.function.operation.get_asm(assume_verified=True, use_local_scope=True)
 
     def move_to(self, block: ir.Block) -> None:
         """Move the ops to the end of `block`. The arguments must have been replaced."""
