@@ -103,5 +103,27 @@ def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
     return np.ascontiguousarray(groups.transpose(0, 1, 3, 2))
 
 
+class PackInt8Op(GraphOp, name="pack_int8"):
+    """The panels of `w` [K, N] of i8 that `int8_matmul` multiplies: [ceil(N/width), ceil(K/4),
+    width, 4], with zeros behind K and N. Of constants, they are computed at compile time."""
+
+    amp = MixedPrecision.KEEP
+
+    w: Tensor
+    width: Int
+
+    @staticmethod
+    def infer(w: TensorType, *, width: int) -> TensorType:
+        if w.dtype != np.int8 or w.rank != 2 or not w.is_static or width < 1:
+            raise TypeRuleError(f"packs matrices of i8 of known sizes, not {w} by {width} columns")
+        k, columns = w.static_shape
+        return w.with_shape((-(-columns // width), -(-k // INT8_GROUP), width, INT8_GROUP))
+
+    @staticmethod
+    def evaluate(w: np.ndarray, *, width: int) -> np.ndarray:
+        return pack_int8(w, width)
+
+
 int8_matmul = builder(Int8MatmulOp)
+pack_int8_at_run_time = builder(PackInt8Op)
 split_bytes = builder(SplitBytesOp)

@@ -245,18 +245,78 @@ class UnsignedMatmul(Rewrite):
     root = graph.MatmulOp
 
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
-        weights = constant_array(op.b)
-        if weights is None or weights.dtype != np.int8 or weights.ndim != 2:
+        type_ = graph.type_of(op.b)
+        if type_.dtype != np.int8 or type_.rank != 2 or not type_.is_static:
             return None
-        return {"weights": weights} if graph.type_of(op.a).dtype == np.int8 else None
+        return {"k": type_.static_shape[0]} if graph.type_of(op.a).dtype == np.int8 else None
 
-    def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
-        return reason_against_sums(weights.shape[0])
+    def check(self, op: graph.MatmulOp, k: int) -> str | None:
+        return reason_against_sums(k)
 
-    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
-        x = unsigned(op.a)
-        sums = 128 * weights.sum(0, dtype=np.int32)
-        return graph.sub(graph.matmul(x, op.b), graph.constant(value=sums))
+    def rewrite(self, op: graph.MatmulOp, k: int) -> ir.Value:
+        x, weights = unsigned(op.a), constant_array(op.b)
+        if weights is not None:
+            sums = graph.constant(value=128 * weights.sum(0, dtype=np.int32))
+        else:
+            columns = graph.reduce_sum(graph.cast(op.b, to=_I32), axes=[0], keepdims=True)
+            sums = graph.mul(graph.constant(value=np.array(128, np.int32)), columns)
+        return graph.sub(graph.matmul(x, op.b), sums)
+
+
+class JoinColumnSums(Rewrite):
+    """``(y - a * sum(w)) - b * sum(w)  -->  y - (a + b) * sum(w)``, for sums of the columns of
+    computed weights: what an input's own zero point takes, and what `unsigned-matmul` does. Exact.
+    """
+
+    name = "join-column-sums"
+    root = graph.SubOp
+
+    def pattern(self, op: graph.BinaryOp) -> dict[str, Any] | None:
+        inner = producer(op.a, graph.SubOp)
+        first = None if inner is None else _ColumnSums.of(inner.b)
+        second = _ColumnSums.of(op.b)
+        if inner is None or first is None or second is None or first.weights != second.weights:
+            return None
+        return {"y": inner.a, "first": first, "second": second}
+
+    def check(self, op: graph.BinaryOp, **_: Any) -> str | None:
+        return None
+
+    def rewrite(
+        self, op: graph.BinaryOp, y: ir.Value, first: "_ColumnSums", second: "_ColumnSums"
+    ) -> ir.Value:
+        known = [constant_array(each.factor) for each in (first, second)]
+        if known[0] is None or known[1] is None:
+            factor = graph.add(first.factor, second.factor)
+        elif not np.any(known[0] + known[1]):
+            return y
+        else:
+            factor = graph.constant(value=known[0] + known[1])
+        return graph.sub(y, graph.mul(factor, second.sums))
+
+
+@dataclass(frozen=True)
+class _ColumnSums:
+    """``factor * sums``, the sums of the columns of `weights`, a matrix of i8."""
+
+    factor: ir.Value
+    sums: ir.Value
+    weights: ir.Value
+
+    @classmethod
+    def of(cls, value: ir.Value) -> "_ColumnSums | None":
+        """`value` as such sums; None if it is something else."""
+        product = producer(value, graph.MulOp)
+        if product is None:
+            return None
+        for factor, sums in ((product.a, product.b), (product.b, product.a)):
+            total = producer(sums, graph.ReduceSumOp)
+            widened = None if total is None else producer(total.x, graph.CastOp)
+            if total is None or widened is None or graph.type_of(widened.x).dtype != np.int8:
+                continue
+            if graph.type_of(total.x).rank == 2 and total.axes == (0,) and total.keepdims:
+                return cls(factor, sums, widened.x)
+        return None
 
 
 def _byte_weights(op: graph.ConvOp) -> np.ndarray | None:
@@ -340,6 +400,7 @@ def rewrites(unit: str, exact: bool) -> list[Rewrite]:
         IntegerMatmul(exact, AGAINST_WORDS.get(unit)),
         IntegerConv(fewest, exact, AGAINST_WORDS.get(unit)),
         UnsignedMatmul(),
+        JoinColumnSums(),
         UnsignedConv(fewest),
         PadChannels(fewest),
         QuantizeSum(),

@@ -1,7 +1,9 @@
 """Selection of the kernels that multiply 8-bit integers."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -42,14 +44,15 @@ MIN_COLUMNS = 4
 @register
 @dataclass(frozen=True)
 class CpuSelectInt8Kernels(Pass):
-    """Select the kernel of each matmul and convolution of u8 by constant i8, and pack the weights.
+    """Select the kernel of each matmul and convolution of u8 by i8, and pack the weights.
 
     %1 = "graph.matmul"(%x, %w) : 128x768xui8, 768x3072xi8
     -->
     %1 = "graph.int8_matmul"(%x, %w') {mr = 6} : 128x768xui8, 48x192x64x4xi8
 
-    Convolutions are channels last. Exact. Elements of u16 are split into their bytes, for which a
-    kernel has accumulators of their own (`graph.split_bytes`).
+    Weights of matmuls that are computed are packed at run time (`graph.pack_int8`), those of
+    convolutions are constant. Convolutions are channels last. Exact. Elements of u16 are split into
+    their bytes, for which a kernel has accumulators of their own (`graph.split_bytes`).
     """
 
     name = "cpu-select-int8-kernels"
@@ -78,6 +81,18 @@ def _as_bytes(x: ir.Value) -> tuple[ir.Value, int]:
     return graph.split_bytes(x), 2
 
 
+def _packed_constant(weights: np.ndarray, width: int) -> ir.Value:
+    return graph.constant(value=graph.pack_int8(weights, width))
+
+
+def _packed(w: ir.Value, width: int) -> ir.Value:
+    """Panels of `w`, packed here if it is constant."""
+    weights = constant_array(w)
+    if weights is None:
+        return graph.pack_int8_at_run_time(w, width=width)
+    return _packed_constant(weights, width)
+
+
 class _Pack(Rewrite):
     """Base of the rewrites to packed matmuls of 8-bit integers."""
 
@@ -85,35 +100,41 @@ class _Pack(Rewrite):
         self.vectors = vector_unit(unit)
         self.cpu, self.unit = INT8_DOTS[self.vectors].free_registers(cpu), unit
 
-    def _reason_against(self, x: ir.Value, weights: np.ndarray) -> str | None:
-        """The reason not to pack the matmul of `x`, or rows of it, by `weights` [K, N], or None."""
-        if graph.type_of(x).dtype not in UNSIGNED or weights.dtype != np.int8:
+    def _reason_against(self, x: ir.Value, shape: Sequence[int], dtype: np.dtype) -> str | None:
+        """The reason not to pack the matmul of `x`, or rows of it, by weights of `shape` [K, N], or
+        None."""
+        if graph.type_of(x).dtype not in UNSIGNED or dtype != np.int8:
             return "only u8 and u16 are multiplied by i8"
-        if 0 in (*graph.type_of(x).shape, *weights.shape):
+        k, columns = shape
+        if 0 in (*graph.type_of(x).shape, k, columns):
             return "an operand is empty"
-        fills = weights.shape[0] % graph.INT8_GROUP == 0
+        fills = k % graph.INT8_GROUP == 0
         if not fills and not isinstance(graph.type_of(x).shape[-1], int):
             return f"K, which only the weights tell, is no multiple of {graph.INT8_GROUP}"
         masks_bytes = self.cpu.vector_bits == 512
-        if weights.shape[1] < (MIN_COLUMNS if masks_bytes else self.cpu.lanes):
+        if columns < (MIN_COLUMNS if masks_bytes else self.cpu.lanes):
             return "its columns fill too little of a vector"
         return None
 
-    def _build(self, x: ir.Value, weights: np.ndarray) -> ir.Value:
+    def _build(
+        self, x: ir.Value, shape: Sequence[int], pack: Callable[[int], ir.Value]
+    ) -> ir.Value:
+        """The matmul of `x` by weights of `shape` [K, N], of which `pack` makes panels of so many
+        columns."""
         rows = graph.element_count(graph.type_of(x).shape[:-1])
         x, x_bytes = _as_bytes(x)
-        k, columns = weights.shape
+        k, columns = shape
         is_narrow = columns < self.cpu.lanes
         known = rows if isinstance(rows, int) else None
         tile = choose_tile(known, max(columns, self.cpu.lanes), self.cpu)
         assert tile is not None
         fills = not k % graph.INT8_K_STEPS["amx"] and not at_least(15, rows) and x_bytes == 1
         if self.unit == "amx" and fills and not is_narrow:
-            panels = graph.constant(value=graph.pack_int8(weights, graph.AMX_WIDTH))
+            panels = pack(graph.AMX_WIDTH)
             return graph.int8_matmul(
                 x, panels, mr=tile.rows, columns=columns, unit="amx", x_bytes=1
             )
-        panels = graph.constant(value=graph.pack_int8(weights, tile.width))
+        panels = pack(tile.width)
         rows_of_tile = max(tile.rows // x_bytes, 1)
         return graph.int8_matmul(
             x, panels, mr=rows_of_tile, columns=columns, unit=self.vectors, x_bytes=x_bytes
@@ -121,22 +142,22 @@ class _Pack(Rewrite):
 
 
 class PackInt8Matmul(_Pack):
-    """``matmul(x, constant)  -->  int8_matmul(x, panels)``."""
+    """``matmul(x, w)  -->  int8_matmul(x, panels)``."""
 
     name = "pack-int8-matmul"
     root = graph.MatmulOp
 
     def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
-        weights = constant_array(op.b)
-        if weights is None or weights.ndim != 2 or not graph.is_integer(weights.dtype):
+        type_ = graph.type_of(op.b)
+        if type_.rank != 2 or not type_.is_static or not graph.is_integer(type_.dtype):
             return None
-        return {"weights": weights}
+        return {"type_": type_}
 
-    def check(self, op: graph.MatmulOp, weights: np.ndarray) -> str | None:
-        return self._reason_against(op.a, weights)
+    def check(self, op: graph.MatmulOp, type_: graph.TensorType) -> str | None:
+        return self._reason_against(op.a, type_.static_shape, type_.dtype)
 
-    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
-        return self._build(op.a, weights)
+    def rewrite(self, op: graph.MatmulOp, type_: graph.TensorType) -> ir.Value:
+        return self._build(op.a, type_.static_shape, partial(_packed, op.b))
 
 
 class PackInt8Conv(_Pack):
@@ -159,7 +180,9 @@ class PackInt8Conv(_Pack):
             return "only u8 and u16 are convolved with i8"
         if op.attrs["groups"] > 1:
             return self._reason_against_groups(op, weights)
-        reason = self._reason_against(op.x, weights.reshape(-1, weights.shape[-1]))
+        reason = self._reason_against(
+            op.x, weights.reshape(-1, weights.shape[-1]).shape, weights.dtype
+        )
         if reason is not None or is_pointwise(weights, op.attrs):
             return reason
         reason = reason_against_group(weights.shape[-2], 1)
@@ -187,7 +210,8 @@ class PackInt8Conv(_Pack):
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray) -> ir.Value:
         if op.attrs["groups"] == 1 and self._is_matmul(op, weights):
             rows = windows_as_rows(op, weights, op.attrs)
-            return self._build(rows, weights.reshape(-1, weights.shape[-1]))
+            matrix = weights.reshape(-1, weights.shape[-1])
+            return self._build(rows, matrix.shape, partial(_packed_constant, matrix))
         window = {name: op.attrs[name] for name in ("strides", "dilations", "low", "high")}
         if self._fills_tiles(op, weights):
             panels = graph.constant(value=graph.pack_int8_kernel(weights, graph.AMX_WIDTH))

@@ -22,6 +22,7 @@ from ..kernels.group_dot import (
 )
 from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
 from ..kernels.int8_matmul import QuadsMatmulShape, WordsMatmulEmitter
+from ..kernels.pack_int8 import PackInt8, PackInt8Emitter
 from ..kernels.split_bytes import SplitBytes, SplitBytesEmitter
 from ..kernels.vnni_matmul import VnniMatmulEmitter
 from .direct_convolution import along_axes, dynamic_sizes_of, extents_of, planes_of
@@ -120,6 +121,17 @@ def split_bytes(ctx: Lowering, op: graph.SplitBytesOp, x: ir.Value) -> ir.Value:
     return run_emitter(
         ctx, "split_bytes", shape, (), [(x, source)], [result], sizes,
         lambda *buffers: SplitBytesEmitter(shape, *buffers),
+    )  # fmt: skip
+
+
+@lowers(graph.PackInt8Op)
+def pack_int8(ctx: Lowering, op: graph.PackInt8Op, w: ir.Value) -> ir.Value:
+    """Pack weights that are computed."""
+    type_, result = graph.type_of(op.w), graph.type_of(op.result)
+    shape = PackInt8(*type_.static_shape, width=op.width)
+    return run_emitter(
+        ctx, "pack_int8", shape, (), [(w, type_)], [result], [],
+        lambda *buffers: PackInt8Emitter(shape, *buffers),
     )  # fmt: skip
 
 

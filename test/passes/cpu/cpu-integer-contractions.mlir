@@ -292,3 +292,29 @@ func.func @round_scales(%x: tensor<8x64xui8>, %y: tensor<8x64xui8>) -> tensor<8x
   %o = "graph.quantize"(%c, %u, %z) : (tensor<8x64xf32>, tensor<f32>, tensor<ui8>) -> tensor<8x64xui8>
   return %o : tensor<8x64xui8>
 }
+
+
+// -----
+
+// Computed weights: what the input was less 128, and its zero point, take sums of columns once.
+
+// CHECK-LABEL: @computed
+// CHECK: %[[Y:.*]] = "graph.matmul"(%arg0, %arg2) : (tensor<8x64xui8>, tensor<64x32xi8>)
+// CHECK: "graph.add"(%{{.*}}, %arg3)
+// CHECK: return %[[Y]], %{{.*}}
+func.func @computed(%x: tensor<8x64xui8>, %i: tensor<8x64xi8>, %w: tensor<64x32xi8>, %z: tensor<i32>) -> (tensor<8x32xi32>, tensor<8x32xi32>) {
+  %m = "graph.constant"() {value = dense<128> : tensor<i32>} : () -> tensor<i32>
+  %n = "graph.constant"() {value = dense<-128> : tensor<i32>} : () -> tensor<i32>
+  %a = "graph.cast"(%x) {to = i32} : (tensor<8x64xui8>) -> tensor<8x64xi32>
+  %b = "graph.sub"(%a, %m) : (tensor<8x64xi32>, tensor<i32>) -> tensor<8x64xi32>
+  %c = "graph.cast"(%b) {to = i8} : (tensor<8x64xi32>) -> tensor<8x64xi8>
+  %v = "graph.cast"(%w) {to = i32} : (tensor<64x32xi8>) -> tensor<64x32xi32>
+  %s = "graph.reduce_sum"(%v) {axes = array<i64: 0>, keepdims = true} : (tensor<64x32xi32>) -> tensor<1x32xi32>
+  %t = "graph.mul"(%n, %s) : (tensor<i32>, tensor<1x32xi32>) -> tensor<1x32xi32>
+  %d = "graph.matmul"(%c, %w) : (tensor<8x64xi8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+  %y = "graph.sub"(%d, %t) : (tensor<8x32xi32>, tensor<1x32xi32>) -> tensor<8x32xi32>
+  %u = "graph.mul"(%s, %z) : (tensor<1x32xi32>, tensor<i32>) -> tensor<1x32xi32>
+  %e = "graph.matmul"(%i, %w) : (tensor<8x64xi8>, tensor<64x32xi8>) -> tensor<8x32xi32>
+  %o = "graph.sub"(%e, %u) : (tensor<8x32xi32>, tensor<1x32xi32>) -> tensor<8x32xi32>
+  return %y, %o : tensor<8x32xi32>, tensor<8x32xi32>
+}

@@ -64,3 +64,20 @@ func.func @words(%x: tensor<32x64xui16>, %i: tensor<1x9x9x64xui16>) -> (tensor<3
   %c = "graph.conv"(%p, %k) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<1x11x11x64xui16>, tensor<3x3x64x32xi8>) -> tensor<1x9x9x32xi32>
   return %y, %c : tensor<32x96xi32>, tensor<1x9x9x32xi32>
 }
+
+// -----
+
+// Computed weights are packed at run time; several matrices are not.
+
+// CHECK-LABEL: @computed
+// CHECK: %[[W:.*]] = "graph.pack_int8"(%arg1) {width = 32 : i64} : (tensor<64x96xi8>) -> tensor<3x16x32x4xi8>
+// CHECK: "graph.int8_matmul"(%arg0, %[[W]]){{.*}}unit = "amx"
+// CHECK: "graph.matmul"(%arg2, %arg3)
+// VNNI-LABEL: @computed
+// VNNI: %[[W:.*]] = "graph.pack_int8"(%arg1) {width = 48 : i64} : (tensor<64x96xi8>) -> tensor<2x16x48x4xi8>
+// VNNI: "graph.int8_matmul"(%arg0, %[[W]])
+func.func @computed(%x: tensor<32x64xui8>, %w: tensor<64x96xi8>, %a: tensor<2x32x64xui8>, %b: tensor<2x64x96xi8>) -> (tensor<32x96xi32>, tensor<2x32x96xi32>) {
+  %y = "graph.matmul"(%x, %w) : (tensor<32x64xui8>, tensor<64x96xi8>) -> tensor<32x96xi32>
+  %z = "graph.matmul"(%a, %b) : (tensor<2x32x64xui8>, tensor<2x64x96xi8>) -> tensor<2x32x96xi32>
+  return %y, %z : tensor<32x96xi32>, tensor<2x32x96xi32>
+}
