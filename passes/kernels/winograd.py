@@ -237,20 +237,20 @@ class WinogradEmitter(VectorEmitter):
         source = self.add(accumulators, self.times(tile, shape.nr))
         branches = scf.IfOp(inside, has_else=True)
         with ir.InsertionPoint(branches.then_block):
-            self._positions(spot, panel, source, lambda row, column, write: write())
+            self._pixels(spot, panel, source, self._write_all)
             scf.YieldOp([])
         with ir.InsertionPoint(branches.else_block):
-            self._positions(spot, panel, source, self._where_inside(spot))
+            self._pixels(spot, panel, source, self._write_inside(spot))
             scf.YieldOp([])
 
-    def _positions(
+    def _pixels(
         self,
         spot: "_Spot",
         panel: ir.Value,
         source: ir.Value,
-        guard: Callable[[int, int, Callable[[], None]], None],
+        write: Callable[["_Pixels", Registers], None],
     ) -> None:
-        """Store the pixels of a tile, each under `guard`, for all vectors of a panel."""
+        """Compute the pixels of a tile, and `write` them, for each vector of a panel."""
         shape = self.shape
         channels, width = shape.result[3], self.sizes.result_width
         line = self.add(self.times(spot.batch, self.sizes.result_height), spot.corner[0])
@@ -266,43 +266,56 @@ class WinogradEmitter(VectorEmitter):
             square = [
                 accumulators[n : n + shape.size] for n in range(0, shape.products, shape.size)
             ]
-            values = self._both_axes(self.transforms.inverse, square)
             feature = self.add(self.times(panel, shape.nr), column)
-            start = self.add(corner, feature)
-            for number, value in enumerate(values):
-                y, x = divmod(number, shape.tile)
-
-                def write(y: int = y, x: int = x, value: ir.Value = value) -> None:
-                    at = self.add(self.add(start, below[y]), x * channels)
-                    position = OutputPosition(feature, at, shape.lanes)
-                    (done,) = self.epilogue([position], [value])
-                    self.store(done, self.output, position.offset)
-
-                guard(y, x, write)
+            pixels = _Pixels(at, feature, self.add(corner, feature), below)
+            write(pixels, self._both_axes(self.transforms.inverse, square))
             return registers
 
         self.loop((self.index(0), self.index(shape.nr)), [], step, shape.lanes)
 
-    def _where_inside(self, spot: "_Spot") -> Callable[[int, int, Callable[[], None]], None]:
-        """A guard that stores only the pixels inside the result."""
-        shape = self.shape
-        below = arith.CmpIPredicate.slt
+    def _write_all(self, pixels: "_Pixels", values: Registers) -> None:
+        """Write the `values` of a tile inside the result, from registers."""
+        for number, value in enumerate(values):
+            y, x = divmod(number, self.shape.tile)
+            line = self.add(pixels.start, pixels.below[y])
+            self._write(pixels, self.add(line, x * self.shape.result[3]), value)
+
+    def _write_inside(self, spot: "_Spot") -> Callable[["_Pixels", Registers], None]:
+        """A function that writes the values of pixels inside the result. They go through memory, as
+        a loop is less code than an epilogue for each of them."""
+        shape, none = self.shape, self.index(0)
         extents = (self.sizes.result_height, self.sizes.result_width)
-        inside = [
-            [
-                arith.cmpi(below, self.add(start, step), self.index(extent))
-                for step in range(shape.tile)
-            ]
+        rows, columns = (
+            arith.minsi(self.index(shape.tile), arith.subi(self.index(extent), start))
             for start, extent in zip(spot.corner, extents, strict=True)
-        ]
+        )
 
-        def guard(row: int, column: int, write: Callable[[], None]) -> None:
-            branch = scf.IfOp(arith.andi(inside[0][row], inside[1][column]))
-            with ir.InsertionPoint(branch.then_block):
-                write()
-                scf.YieldOp([])
+        def write(pixels: "_Pixels", values: Registers) -> None:
+            for number, value in enumerate(values):
+                self.store(value, self.scratch, self.add(pixels.source, number * shape.leaving))
 
-        return guard
+            def row(y: ir.Value, registers: Registers) -> Registers:
+                source = self.add(pixels.source, self.times(y, shape.tile * shape.leaving))
+                line = self.add(pixels.start, self.times(y, pixels.below[1]))
+
+                def pixel(x: ir.Value, inner: Registers) -> Registers:
+                    at = self.add(source, self.times(x, shape.leaving))
+                    offset = self.add(line, self.times(x, shape.result[3]))
+                    self._write(pixels, offset, self.load(self.scratch, at))
+                    return inner
+
+                self.loop((none, columns), [], pixel)
+                return registers
+
+            self.loop((none, rows), [], row)
+
+        return write
+
+    def _write(self, pixels: "_Pixels", offset: ir.Value, value: ir.Value) -> None:
+        """Write a vector of a pixel at `offset`."""
+        position = OutputPosition(pixels.feature, offset, self.shape.lanes)
+        (done,) = self.epilogue([position], [value])
+        self.store(done, self.output, offset)
 
     # What both ends share
 
@@ -387,6 +400,19 @@ class _Spot:
 
     batch: ir.Value
     corner: list[ir.Value]
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """Source and target of a vector of the pixels of a tile."""
+
+    source: ir.Value
+    """The offset of the first product in the scratch memory."""
+    feature: ir.Value
+    start: ir.Value
+    """The offset of the first pixel in the result."""
+    below: list[Index]
+    """The offsets of the rows of the tile from the first one."""
 
 
 def _mirrored(matrix: np.ndarray) -> list[tuple[int, int]]:
