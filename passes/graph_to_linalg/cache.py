@@ -1,14 +1,16 @@
 """Caches of keys and values: writing to them in place, and attention to what is in use."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
-from ..kernels.cached_attention import CachedAttentionEmitter, CacheMemory
+from ..kernels.cached_attention import CachedAttentionEmitter
 from ..kernels.cached_attention_shape import CachedAttentionShape
+from ..kernels.cached_operands import CacheMemory
 from ..kernels.extend_cache import ExtendCacheEmitter, extend_cache_shape
 from ..kernels.tensor_scatter import TensorScatterEmitter, TensorScatterShape, tensor_scatter_shape
 from .generic import loop_index, parallel
@@ -18,6 +20,8 @@ from .lowering import Lowering, lowers, plain_type, scalar_constant
 from .scratch import floats, scratch_of, uses_scratch
 
 Value = ir.Value
+_NARROWEST = 128
+"""Bits of the vectors of attention for a CPU that names none."""
 
 
 @lowers(graph.TensorScatterOp)
@@ -177,6 +181,7 @@ def cached_attention_scratch(op: graph.CachedAttentionOp, cpu: CpuModel) -> list
 
 def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttentionShape:
     q, k, v = (graph.type_of(value).shape for value in (op.q, op.k, op.v))
+    cpu = cpu if cpu.has_vectors else replace(cpu, vector_bits=_NARROWEST)
     features, width = graph.static_size(q[3]), graph.static_size(v[3])
     one_past, one_last = (graph.type_of(x).shape[0] == 1 for x in (op.past, op.last))
     return CachedAttentionShape(
@@ -184,5 +189,5 @@ def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttent
         op.attrs["scale"], op.attrs["softcap"], op.attrs["left"], op.attrs["right"],
         one_past, one_last, None if op.mask is None else graph.type_of(op.mask).shape,
         op.sink is not None, None if op.cache_batch is None else graph.type_of(op.k).shape[0],
-        math.gcd(features, width, cpu.lanes or 4),
+        math.gcd(features, width, cpu.lanes), cpu, graph.type_of(op.k).dtype.itemsize == 2,
     )  # fmt: skip

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...cpu_model import CpuModel
 from ...dialects.symbolic import Dim, minimum
 from ...mlir import arith, ir
+from .vector_registers import RegisterTile, register_tile
 
 Size = int | Dim
 MIN_WORKGROUPS = 8
 """Workgroups for threads to share: with fewer heads of keys, heads that share keys are apart."""
+KEY_BLOCK = 192
+"""Keys whose scores a block of queries keeps at a time, at most: these stay in the caches."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,9 @@ class CachedAttentionShape:
     cache_batches: Size | None
     """Batches of the cache, of which those of the queries are given; None if they are all."""
     lanes: int
+    cpu: CpuModel
+    is_half: bool
+    """True if the elements of the cache have 16 bits."""
 
     @property
     def flops(self) -> int | None:
@@ -85,6 +92,53 @@ class CachedAttentionShape:
         return arith.muli(batch, arith.constant(index, self.shared * self.parts))
 
     @property
+    def group(self) -> int:
+        """Heads of queries of a workgroup."""
+        return self.heads // self.shared // self.parts
+
+    @property
+    def may_fill_vectors(self) -> bool:
+        """True if there may be as many queries as a vector has lanes."""
+        return isinstance(self.queries, Dim) or self.queries >= self.lanes
+
+    @property
+    def block(self) -> int:
+        """Vectors of queries in a block, if these fill vectors."""
+        if isinstance(self.queries, Dim):
+            return self.tile.vectors
+        vectors = self.group * -(-self.queries // self.lanes)
+        return -(-vectors // -(-vectors // self.tile.vectors))
+
+    def rows_beside(self, vectors: int) -> int:
+        """Rows of a register tile of so many vectors."""
+        return (self.cpu.registers - 1 - vectors) // vectors
+
+    @property
+    def tile(self) -> RegisterTile:
+        """The register tile of the products of many queries."""
+        return register_tile(self.cpu)
+
+    @property
+    def key_block(self) -> int:
+        """Keys that a block of queries reads at a time: whole register tiles."""
+        return KEY_BLOCK // self.tile.rows * self.tile.rows
+
+    @property
     def scratch(self) -> Size:
-        """Scratch elements of a workgroup: scores, filled up to whole vectors."""
+        """Scratch elements of a workgroup."""
+        if not self.may_fill_vectors:
+            return self.line
+        return self.block_scratch + (self.line if isinstance(self.queries, Dim) else 0)
+
+    @property
+    def line(self) -> Size:
+        """The scores of a query, filled up to whole vectors."""
         return self.keys + self.lanes
+
+    @property
+    def block_scratch(self) -> int:
+        """The queries of a block, their scores, factors and results, and keys and values in f32
+        if they have 16 bits."""
+        features = self.head_size + self.width
+        widened = self.key_block * features if self.is_half else 0
+        return self.block * self.lanes * (features + self.key_block + 1) + widened
