@@ -142,7 +142,7 @@ def read_cache(
 def cached_attention(ctx: Lowering, op: graph.CachedAttentionOp, *operands: Value | None) -> Value:
     """Compute an attention that `graph-expand-cached-attention` left for the kernel."""
     del operands
-    shape = _attention_shape(op, ctx.cpu)
+    shape = _attention_shape(op, ctx.cpu, ctx.threads)
     mask = None if op.mask is None else _float_mask(ctx, op.mask)
     sink = None if op.sink is None else operands_of(ctx, [op.sink])[0]
     batches = None if op.cache_batch is None else operands_of(ctx, [op.cache_batch])[0]
@@ -174,12 +174,13 @@ def _float_mask(ctx: Lowering, mask: Value) -> Operand:
 
 @uses_scratch(graph.CachedAttentionOp)
 def cached_attention_scratch(op: graph.CachedAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """The scores of a query, for all workgroups."""
-    shape = _attention_shape(op, cpu)
-    return [floats(shape.batch * shape.shared * shape.parts, shape.scratch)]
+    """What the kernel keeps of scores and blocks, which does not depend on threads."""
+    return [floats(_attention_shape(op, cpu, 1).scratch)]
 
 
-def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttentionShape:
+def _attention_shape(
+    op: graph.CachedAttentionOp, cpu: CpuModel, threads: int
+) -> CachedAttentionShape:
     q, k, v = (graph.type_of(value).shape for value in (op.q, op.k, op.v))
     cpu = cpu if cpu.has_vectors else replace(cpu, vector_bits=_NARROWEST)
     features, width = graph.static_size(q[3]), graph.static_size(v[3])
@@ -189,5 +190,5 @@ def _attention_shape(op: graph.CachedAttentionOp, cpu: CpuModel) -> CachedAttent
         op.attrs["scale"], op.attrs["softcap"], op.attrs["left"], op.attrs["right"],
         one_past, one_last, None if op.mask is None else graph.type_of(op.mask).shape,
         op.sink is not None, None if op.cache_batch is None else graph.type_of(op.k).shape[0],
-        math.gcd(features, width, cpu.lanes), cpu, graph.type_of(op.k).dtype.itemsize == 2,
+        math.gcd(features, width, cpu.lanes), cpu, threads, graph.type_of(op.k).dtype.itemsize == 2,
     )  # fmt: skip

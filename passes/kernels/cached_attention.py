@@ -24,23 +24,16 @@ class CachedAttentionEmitter(CacheReader):
         heads = self.times(arith.remui(block, self.index(shape.shared)), shape.group * shape.parts)
         first = self.add(heads, self.times(part, shape.group))
         keys = self.keys_of(block, batch)
-        scratch = self.times(workgroup_id, self._scratch)
-        self._heads(first, keys, self.index(scratch))
+        self._heads(first, keys, workgroup_id)
 
-    @property
-    def _scratch(self) -> int | ir.Value:
-        shape = self.shape
-        if isinstance(shape.scratch, int):
-            return shape.scratch
-        known = shape.lanes + (shape.block_scratch if shape.may_fill_vectors else 0)
-        return self.add(self.index(self.size(shape.keys)), known)
-
-    def _heads(self, first: ir.Value, keys: HeadOfKeys, scratch: ir.Value) -> None:
+    def _heads(self, first: ir.Value, keys: HeadOfKeys, workgroup_id: ir.Value) -> None:
         """Emit the heads of a workgroup."""
         shape, queries = self.shape, self.size(self.shape.queries)
-        one_by_one = CachedQueries(self, keys, scratch)
+        lines = self.index(self.size(shape.all_blocks_scratch))
+        one_by_one = CachedQueries(self, keys, lines)
         if not shape.may_fill_vectors:
             return one_by_one.write(first)
+        scratch = self.times(workgroup_id, shape.block_scratch)
         blocks = CachedQueryBlocks(self, keys, scratch, first)
         if isinstance(queries, int):
             return blocks.write()

@@ -10,7 +10,10 @@ from .vector_registers import RegisterTile, register_tile
 
 Size = int | Dim
 MIN_WORKGROUPS = 8
-"""Workgroups for threads to share: with fewer heads of keys, heads that share keys are apart."""
+"""Workgroups for threads to share: with fewer heads of keys, blocks of queries that share keys are
+apart."""
+MAX_HEADS = 4
+"""Heads of one query each that are computed together: their parts and sums are in registers."""
 KEY_BLOCK = 192
 """Keys whose scores a block of queries keeps at a time, at most: these stay in the caches."""
 
@@ -42,6 +45,8 @@ class CachedAttentionShape:
     """Batches of the cache, of which those of the queries are given; None if they are all."""
     lanes: int
     cpu: CpuModel
+    threads: int
+    """Threads that share the workgroups."""
     is_half: bool
     """True if the elements of the cache have 16 bits."""
 
@@ -54,7 +59,8 @@ class CachedAttentionShape:
     def sizes(self) -> list[Dim]:
         """The dynamic sizes and strides, which the kernel receives as scalars."""
         own = (self.batch, self.queries, self.keys, self.cache_batches)
-        given = (*own, *(self.mask or ())[3:], *self.mask_strides)
+        scratch = (self.all_blocks_scratch, self.line if self.lines_scratch else 0)
+        given = (*own, *scratch, *(self.mask or ())[3:], *self.mask_strides)
         return list(dict.fromkeys(size for size in given if isinstance(size, Dim)))
 
     @property
@@ -71,11 +77,15 @@ class CachedAttentionShape:
             one = one * held
         return tuple(strides)
 
-    @property
+    @cached_property
     def parts(self) -> int:
-        """Workgroups of a head of keys."""
-        batch = self.batch if isinstance(self.batch, int) else 1
-        return 1 if batch * self.shared >= MIN_WORKGROUPS else self.heads // self.shared
+        """Workgroups of a head of keys. Few queries are bound by reading keys, which is done once
+        for heads in one workgroup."""
+        group = self.heads // self.shared
+        known = self.shared * (self.batch if isinstance(self.batch, int) else 1)
+        wanted = MIN_WORKGROUPS if self.may_fill_vectors else self.threads
+        divisors = (n for n in range(1, group + 1) if group % n == 0)
+        return next((n for n in divisors if known * n >= wanted), group)
 
     @property
     def workgroups(self) -> int:
@@ -125,10 +135,22 @@ class CachedAttentionShape:
 
     @property
     def scratch(self) -> Size:
-        """Scratch elements of a workgroup."""
+        """Scratch elements: those of workgroups that compute blocks, then a line for each head."""
+        return self.all_blocks_scratch + self.lines_scratch
+
+    @property
+    def all_blocks_scratch(self) -> Size:
+        """Scratch elements of all workgroups that compute blocks."""
         if not self.may_fill_vectors:
-            return self.line
-        return self.block_scratch + (self.line if isinstance(self.queries, Dim) else 0)
+            return 0
+        return self.batch * self.shared * self.parts * self.block_scratch
+
+    @property
+    def lines_scratch(self) -> Size:
+        """Scratch elements for a query of each head, if they may not fill vectors."""
+        if isinstance(self.queries, int) and self.queries >= self.lanes:
+            return 0
+        return self.batch * self.heads * self.line
 
     @property
     def line(self) -> Size:

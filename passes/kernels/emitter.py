@@ -284,25 +284,31 @@ class VectorEmitter:
             total = combine(low, high)
         return vector.extract(total, [], [0])
 
-    def sums_across(self, rows: Registers) -> ir.Value:
-        """The sums of the elements of as many vectors as there are lanes, as one vector.
+    def sums_across(self, rows: Callable[[int], Registers]) -> Registers:
+        """The sums of the elements of as many vectors as there are lanes, as one vector: for each
+        of the vectors that ``rows(n)`` gives as number ``n``.
 
         Halves of two vectors are added to one that has the partial sums of both, and so on: about
-        three operations for each sum, where a sum of its own takes two for each halving.
+        three operations for each sum, where a sum of its own takes two for each halving. Few of the
+        vectors are needed at a time.
         """
-        lanes, rows = self.lanes, list(rows)
-        distance = lanes // 2
-        while distance:
+        lanes = self.lanes
+
+        def merged(first: int, distance: int) -> Registers:
+            if distance == lanes:
+                return rows(first)
             own = [j if not j & distance else lanes + j for j in range(lanes)]
             other = [
                 j + distance if not j & distance else lanes + j - distance for j in range(lanes)
             ]
-            rows = [
-                arith.addf(vector.shuffle(a, b, own), vector.shuffle(a, b, other))
-                for a, b in zip(rows[:distance], rows[distance:], strict=True)
+            pairs = zip(
+                merged(first, 2 * distance), merged(first + distance, 2 * distance), strict=True
+            )
+            return [
+                arith.addf(vector.shuffle(a, b, own), vector.shuffle(a, b, other)) for a, b in pairs
             ]
-            distance //= 2
-        return rows[0]
+
+        return merged(0, 1)
 
     def transposed(self, rows: Registers) -> Registers:
         """Transpose a square of vectors, as many as lanes, by exchanging blocks of half the lanes,

@@ -110,7 +110,10 @@ class DotEmitter(VectorEmitter):
     ) -> None:
         """Store the sums across the lanes of the accumulators of a tile."""
         lanes, shape = self.lanes, self.shape
-        totals = [self.sums_across(sums[n : n + lanes]) for n in range(0, len(sums), lanes)]
+        totals = [
+            self.sums_across(lambda number, first=first: [sums[first + number]])[0]
+            for first in range(0, len(sums), lanes)
+        ]
         line = arith.addi(arith.muli(row, self.column_count), column)
         start = self.add(self.operands.result_start, line)
 
