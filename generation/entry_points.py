@@ -14,10 +14,8 @@ from .key_value_cache import KeyValueCache, as_array
 from .memory import MemoryPrediction, predict_memory
 from .sampling import FINITE, LOGITS, TOKENS
 from .shared_cache import CACHE_BATCH, PAST_LENGTHS
+from .step_lengths import first_step, step_lengths
 from .step_model import LAST, has_fixed_cache, read_decoder
-
-_DIVIDED, _FRACTION = 32, 4
-"""Chunks from so many tokens on are divided into so many parts for the ends of prompts."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,8 @@ class EntryPoints:
         announce: Callable[[str], None] | None = None,
     ):
         self.chunk = chunk
-        self.chunks = (chunk // _FRACTION, chunk) if chunk >= _DIVIDED else (chunk,)
-        """Numbers of tokens of a prompt that a step computes: smaller ones for short prompts, and
-        for the ends of others."""
+        self.chunks = step_lengths(chunk)
+        """Numbers of tokens of a prompt that a step computes."""
         self._config = config
         self._decoder = read_decoder(config)
         self._is_fixed = has_fixed_cache(config, self._decoder.graph)
@@ -59,13 +56,8 @@ class EntryPoints:
 
     def chunk_of(self, pending: int, room: int) -> int:
         """The tokens of the step that computes the next of `pending` ones, more than one; at most
-        `room`, or else 1.
-
-        Time grows with the tokens of a step, but less: two small steps are faster than a large one.
-        """
-        fitting = [each for each in self.chunks if each <= room]
-        enough = [each for each in fitting if pending <= 2 * each]
-        return min(enough) if enough else max(fitting, default=1)
+        `room`, or else 1."""
+        return first_step(pending, [each for each in self.chunks if each <= room])
 
     def new_cache(self, batch: int) -> KeyValueCache:
         """An empty cache for `batch` sequences, whose steps are expected from now on."""

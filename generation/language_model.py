@@ -15,8 +15,8 @@ from .tokenizer import Tokenizer
 from .transformers_config import FILE_NAME as TRANSFORMERS_NAME
 from .transformers_config import read_transformers_config
 
-CHUNK = 64
-"""Tokens of a prompt that one step computes."""
+CHUNK = 256
+"""Tokens of a prompt that one step computes, at most."""
 
 
 class LanguageModel:
@@ -99,8 +99,8 @@ def load(
     out.
 
     Its steps are compiled when they are first used, and come from the cache of compiled models the
-    next time; `announce` is called with the name of each before. `prefill_chunk` tokens of a prompt
-    are computed at once. `precision` and other options are those of `graphc.compile`; with
+    next time; `announce` is called with the name of each before. Up to `prefill_chunk` tokens of a
+    prompt are computed at once. `precision` and other options are those of `graphc.compile`; with
     ``strict``, a sequence gets the same tokens alone and in a batch.
 
     Raises `ModelFolderError` for a folder without a config or with one that contradicts the model,

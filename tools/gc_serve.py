@@ -47,10 +47,11 @@ def _run(flags: argparse.Namespace) -> int:
 
     arguments = compile_arguments(flags)
     progress = ProgressLine()
-    options = {"prefill_chunk": flags.prefill_chunk} if flags.prefill_chunk is not None else {}
     with (
         open_socket(flags.address, flags.port) as listener,
-        load(flags.folder, progress=progress.show, **options, **arguments) as model,
+        load(
+            flags.folder, progress=progress.show, prefill_chunk=flags.prefill_chunk, **arguments
+        ) as model,
     ):
         _ = model.tokenizer  # a folder without one is an error now
         with progress:
@@ -139,7 +140,7 @@ def _add_limits(group: "argparse._ArgumentGroup") -> None:
         "--context-length", type=int, metavar="N", help="tokens of a prompt with its answer"
     )
     group.add_argument(
-        "--prefill-chunk", type=int, metavar="N",
+        "--prefill-chunk", type=int, default=64, metavar="N",
         help="tokens of a prompt that one step computes (default: 64)",
     )  # fmt: skip
     group.add_argument(

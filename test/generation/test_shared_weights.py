@@ -11,7 +11,7 @@ from graphc.generation.compiled_steps import SAMPLING, StepSize
 
 CHUNK, BATCH = 32, 2
 DECODE, BATCHED = StepSize(1, 1), StepSize(BATCH, 1)
-PREFILLS = [StepSize(1, CHUNK // 4), StepSize(1, CHUNK)]
+PREFILLS = [StepSize(1, 8), StepSize(1, CHUNK)]
 PROMPT = [5, 6, 7]
 
 
@@ -88,7 +88,7 @@ def test_prompts_take_steps_of_their_length(model, monkeypatch):
         expected.append(slow.get_logits())
     monkeypatch.setattr(model.entry_points, "step", record)
     cases = {
-        1: [1], 2: [2], 8: [8], 9: [8, 1], 16: [8, 8], 17: [17], 32: [32], 41: [32, 8, 1],
+        1: [1], 2: [2], 8: [8], 9: [8, 1], 16: [8, 8], 17: [8, 8, 1], 32: [32], 41: [32, 8, 1],
         50: [32, 18], 63: [32, 31],
     }  # fmt: skip
     for count, steps in cases.items():
