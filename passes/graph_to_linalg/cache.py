@@ -174,7 +174,7 @@ def _float_mask(ctx: Lowering, mask: Value) -> Operand:
 
 @uses_scratch(graph.CachedAttentionOp)
 def cached_attention_scratch(op: graph.CachedAttentionOp, cpu: CpuModel) -> list[graph.TensorType]:
-    """What the kernel keeps of scores and blocks, which does not depend on threads."""
+    """Scores and blocks of all workgroups, as many elements for any number of threads."""
     return [floats(_attention_shape(op, cpu, 1).scratch)]
 
 

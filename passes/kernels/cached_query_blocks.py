@@ -19,7 +19,7 @@ from .scalar_functions import integer_like
 from .vector_functions import exp_below_zero
 
 _FLAGS = "#arith.fastmath<nnan>"
-"""Of maxima: a NaN minus the maximum is still a NaN."""
+"""Maxima may ignore NaN: a NaN minus the maximum is still a NaN."""
 
 
 @dataclass(frozen=True)
