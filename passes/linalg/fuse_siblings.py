@@ -136,7 +136,9 @@ def _tree(op: ir.Operation, positions: dict[ir.Operation, int]) -> _Tree | None:
     while pending:
         for value in pending.pop().operands:
             producer = None if isinstance(value.owner, ir.Block) else value.owner.operation
-            if producer is None or producer in found or not _is_fused(producer):
+            if producer is None or producer not in positions:  # nothing is fused across blocks
+                continue
+            if producer in found or not _is_fused(producer):
                 continue
             if not _is_small_elementwise(producer) or not _is_read_as_it_is(producer, found):
                 return None
