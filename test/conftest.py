@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import signal
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +12,11 @@ import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from conformance.cases import load_cases
+from graphc.benchmarks import measure
+from graphc.placement import confirmation, measurement
 from graphc.runtime.device import device
 from graphc.runtime.iree_compile import compiler
+from graphc.tuning import trials
 from harness import compiled_together
 from harness.compile_once import CompileOnce, prune
 from harness.early_tests import EarlyTests
@@ -174,6 +178,15 @@ def suite():
     cases = load_cases()
     gc.freeze()  # or every compile would look for garbage among them
     return cases
+
+
+@pytest.fixture
+def measure_briefly(monkeypatch):
+    """Measure in few rounds without pauses, for tests in which no time matters."""
+    monkeypatch.setattr(measure, "PAUSE_SECONDS", 0.0)
+    for module in (measurement, confirmation, trials):
+        brief = replace(module.PLAN, rounds=2, burst_seconds=0.0, warmup_runs=1)
+        monkeypatch.setattr(module, "PLAN", brief)
 
 
 def pytest_sessionfinish():

@@ -13,6 +13,7 @@ ROOT = Path(graphc.__file__).parent
 PAGE = (ROOT / "docs" / "tuning.md").read_text()
 
 
+@pytest.mark.usefixtures("measure_briefly")
 def test_the_example(tmp_path, monkeypatch, capsys):
     pytest.importorskip("optuna")
     shutil.copy(ROOT / "examples" / "digits.onnx", tmp_path / "model.onnx")
