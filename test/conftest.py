@@ -48,6 +48,8 @@ LONGEST = tuple(
         "test_gpu_targets.py",
         "passes/cpu/test_int8_kernels.py",
         "conformance/test_cuda_suite.py",
+        "fuzz/test_batches.py",
+        "generation/test_shared_cache.py",
         "frontend/onnx/operators/test_resize.py",
         "passes/cpu/test_direct_convolution.py",
         "frontend/onnx/operators/test_recurrent.py",
@@ -70,6 +72,7 @@ LONGEST = tuple(
         "serving/test_scheduler.py",
         "frontend/onnx/operators/test_sorting.py",
         "passes/analysis/test_allocation.py",
+        "generation/test_shared_weights.py",
     )
 )
 """The files that take longest, 12 s of one processor and more, in that order."""
