@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref, vector
-from .cached_attention_shape import CachedAttentionShape
+from .cached_attention_shape import CachedAttentionShape, Size
 from .emitter import VectorEmitter
 from .scalar_functions import tanh
 from .sizes import Index
-
-Size = int | Dim
 
 
 @dataclass(frozen=True)

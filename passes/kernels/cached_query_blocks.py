@@ -275,12 +275,15 @@ class _Block:
         distance = arith.index_cast(i32, arith.subi(key, own))
         distances = vector.broadcast(ir.VectorType.get([self.lanes], i32), distance)
         distances = arith.subi(distances, self._lane_numbers(i32))
-        for limit, is_hidden in ((shape.right, "sgt"), (-shape.left, "slt")):
-            if (shape.right if is_hidden == "sgt" else shape.left) < 0:
-                continue
-            predicate = getattr(arith.CmpIPredicate, is_hidden)
-            hidden = arith.cmpi(predicate, distances, integer_like(limit, distances))
-            score = arith.select(hidden, emit.splat(float("-inf")), score)
+        hidden: list[ir.Value] = []
+        if shape.right >= 0:
+            limit = integer_like(shape.right, distances)
+            hidden.append(arith.cmpi(arith.CmpIPredicate.sgt, distances, limit))
+        if shape.left >= 0:
+            limit = integer_like(-shape.left, distances)
+            hidden.append(arith.cmpi(arith.CmpIPredicate.slt, distances, limit))
+        for each in hidden:
+            score = arith.select(each, emit.splat(float("-inf")), score)
         return score
 
     def _lane_numbers(self, element: ir.Type) -> ir.Value:
@@ -331,8 +334,11 @@ class _Block:
         """Emit `body` for the tiles of queries."""
         emit, first = self.emit, 0
         for count, rows in even_tiles(self.width, self.shape.tile.rows):
-            start = emit.index(first)
-            emit.repeat(0, count, lambda at: body(emit.add(start, emit.times(at, rows)), rows))  # noqa: B023
+
+            def tile(at: ir.Value, first: int = first, rows: int = rows) -> None:
+                body(emit.add(emit.times(at, rows), first), rows)
+
+            emit.repeat(0, count, tile)
             first += count * rows
 
     def _panels(self) -> list[tuple[int, int]]:

@@ -4,11 +4,9 @@ import math
 from dataclasses import dataclass, field
 
 from ...mlir import arith, ir, scf, vector
+from .group_dot import GROUP_BYTES
 from .rows import RowChunks
 from .sizes import Index, index
-
-GROUP = 4
-"""Consecutive elements of a column, which become adjacent."""
 
 LANES = 16
 """Columns of a vector, at most."""
@@ -27,12 +25,12 @@ class PackInt8:
     """The groups of rows."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rows", RowChunks(self.groups, GROUP * self.columns))
+        object.__setattr__(self, "rows", RowChunks(self.groups, GROUP_BYTES * self.columns))
 
     @property
     def groups(self) -> int:
         """Groups of rows in a panel."""
-        return -(-self.k // GROUP)
+        return -(-self.k // GROUP_BYTES)
 
     @property
     def lanes(self) -> int:
@@ -53,7 +51,7 @@ class PackInt8Emitter:
         i8, i32 = (ir.IntegerType.get_signless(bits) for bits in (8, 32))
         self.bytes = ir.VectorType.get([shape.lanes], i8)
         self.words = ir.VectorType.get([shape.lanes], i32)
-        self.stored = ir.VectorType.get([shape.lanes * GROUP], i8)
+        self.stored = ir.VectorType.get([shape.lanes * GROUP_BYTES], i8)
 
     def workgroup(self, workgroup_id: ir.Value) -> None:
         """Emit workgroup `workgroup_id`."""
@@ -76,18 +74,20 @@ class PackInt8Emitter:
     def _panel(self, first: ir.Value, panel: ir.Value, columns: int) -> None:
         """Emit the group whose `first` row is given, for the first `columns` columns of `panel`."""
         shape = self.shape
-        group = arith.addi(arith.muli(panel, index(shape.groups)), arith.divui(first, index(GROUP)))
-        target = arith.muli(group, index(shape.width * GROUP))
+        group = arith.addi(
+            arith.muli(panel, index(shape.groups)), arith.divui(first, index(GROUP_BYTES))
+        )
+        target = arith.muli(group, index(shape.width * GROUP_BYTES))
         for column in range(0, shape.width, shape.lanes):
             at = arith.addi(arith.muli(panel, index(shape.width)), index(column))
             count = min(max(columns - column, 0), shape.lanes)
             packed = vector.bitcast(self.stored, self._words(first, at, count))
-            vector.store(packed, self.target, [arith.addi(target, index(column * GROUP))])
+            vector.store(packed, self.target, [arith.addi(target, index(column * GROUP_BYTES))])
 
     def _words(self, first: ir.Value, column: ir.Value, count: int) -> ir.Value:
         """The bytes of `count` columns of four rows as words, and zeros behind them."""
         words = self._constant(self.words, 0)
-        for row in range(GROUP if count else 0):
+        for row in range(GROUP_BYTES if count else 0):
             byte = self._row(arith.addi(first, index(row)), column, count)
             shift = self._constant(self.words, 8 * row)
             words = arith.ori(words, arith.shli(arith.extui(self.words, byte), shift))
@@ -96,7 +96,7 @@ class PackInt8Emitter:
     def _row(self, row: ir.Value, column: ir.Value, count: int) -> ir.Value:
         """The bytes of `count` columns of `row`; zeros for one behind the last."""
         shape, zeros = self.shape, self._constant(self.bytes, 0)
-        if not shape.k % GROUP:
+        if not shape.k % GROUP_BYTES:
             return self._load(row, column, count)
         last = arith.minui(row, index(shape.k - 1))
         exists = arith.cmpi(arith.CmpIPredicate.ult, row, index(shape.k))
