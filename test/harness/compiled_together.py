@@ -48,9 +48,9 @@ def run_together(calls: Sequence[WaitingCall], most: int = MOST) -> list[Backend
     """Run `calls` to their ends, round by round, with at most `most` programs in a module.
 
     If a module fails to compile, its programs are compiled one by one, to show whose fault it is.
-    The errors of such modules are returned, except for timeouts.
+    The errors of modules whose programs all compile alone are returned, except for timeouts.
     """
-    errors: list[BackendError] = []
+    failed: list[tuple[BackendError, list[WaitingCall]]] = []
     waiting = list(calls)
     while waiting:
         for call in waiting:
@@ -62,8 +62,8 @@ def run_together(calls: Sequence[WaitingCall], most: int = MOST) -> list[Backend
             except BackendTimeoutError:
                 continue  # time for one program may be too little for several
             except BackendError as error:
-                errors.append(error)
-    return errors
+                failed.append((error, group))
+    return [error for error, group in failed if not any(call.failed_alone for call in group)]
 
 
 def _groups(waiting: Sequence[WaitingCall], most: int) -> Iterator[list[WaitingCall]]:
@@ -115,7 +115,13 @@ def compile_module(program: bytes | Path | InputProgram, **options: Any) -> byte
         return _compile_module(program, **options)
     program = _contents(program)
     module = call.module(Request(program, _shared(options)), options.get("timeout"))
-    return _compile_module(program, **options) if module is None else module
+    if module is not None:
+        return module
+    try:
+        return _compile_module(program, **options)
+    except BackendError:
+        call.failed_alone = True
+        raise
 
 
 def _shared(options: dict[str, Any]) -> dict[str, Any]:

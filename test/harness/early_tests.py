@@ -1,7 +1,8 @@
 """Tests of one file that run before it is their turn, so that they are compiled together.
 
 They run at the turn of the first of them, round by round (`compiled_together`). What a test prints
-and raises is kept, and comes when it is the turn of the test.
+and raises is kept, and comes when it is the turn of the test. A module that does not compile though
+the programs of all its tests do is the failure of the first of them.
 """
 
 import io
@@ -42,12 +43,15 @@ class EarlyTests:
     def __init__(self, calls: Mapping[Hashable, Callable[[], None]]):
         self._left = dict(calls)
         self._ended: dict[Hashable, _EarlyTest] = {}
+        self._lost: dict[Hashable, Exception] = {}
         self.seconds: dict[Hashable, float] = {}
         """Seconds that a test took, by the keys of tests that had their turns. The time of the
         backend for several tests counts for none."""
 
     def run(self, key: Hashable) -> None:
         """Have the turn of the test of `key`; raise what it raises."""
+        if key in self._lost:
+            raise self._lost.pop(key)
         if key not in self._ended:
             self._run_from(key)
         test = self._ended.pop(key)
@@ -57,5 +61,11 @@ class EarlyTests:
     def _run_from(self, key: Hashable) -> None:
         chosen = islice((each for each in self._left if each != key), AT_ONCE - 1)
         tests = {each: _EarlyTest(self._left.pop(each)) for each in [key, *chosen]}
-        run_together(list(tests.values()))
+        try:
+            errors = run_together(list(tests.values()))
+        except Exception as error:
+            self._lost |= dict.fromkeys(tests.keys() - {key}, error)
+            raise
         self._ended |= tests
+        if errors:
+            raise errors[0]

@@ -11,6 +11,7 @@ from onnx import helper
 
 import graphc
 from graphc.errors import BackendError
+from graphc.mlir import ir
 from graphc.runtime import resolve_target
 from harness import compiled_together
 from harness.compiled_together import compile_module, run_together
@@ -179,6 +180,35 @@ def test_what_does_not_compile_together_is_compiled_alone(backend):
     assert str(error) == "planted"
     assert found == [f"{function} // {number}".encode() for number in range(2)]
     assert len(backend) == 3
+
+
+def test_programs_that_fail_alone_explain_why_their_module_does(backend):
+    function = "func.func @main() { return }"
+    programs = [f"{function} // case1 {number}".encode() for number in range(2)]
+    calls = [WaitingCall(ask([], program)) for program in programs]
+    assert not run_together(calls)
+    assert len(backend) == 3
+    for call in calls:
+        with pytest.raises(BackendError, match="planted"):
+            call.result()
+
+
+def test_a_module_that_fails_is_the_failure_of_a_test(backend):
+    """The programs of its tests compile alone."""
+    found = []
+    function = "func.func @main() { return }"
+    tests = EarlyTests({n: ask(found, f"{function} // {n}".encode()) for n in range(2)})
+    with pytest.raises(BackendError, match="planted"):
+        tests.run(0)
+    tests.run(1)
+    assert len(found) == 2
+
+
+def test_what_is_no_error_of_the_backend_is_raised_by_all_tests(backend):
+    tests = EarlyTests({number: ask([], b"no program") for number in range(2)})
+    for number in range(2):
+        with pytest.raises(ir.MLIRError):
+            tests.run(number)
 
 
 def test_outside_of_such_calls_nothing_is_shared():

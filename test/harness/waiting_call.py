@@ -54,6 +54,8 @@ class WaitingCall(threading.Thread):
         """Seconds that it grants the backend for that."""
         self.answer: SharedModule | None = None
         """The module with what it waits for, None if that is to be compiled alone."""
+        self.failed_alone = False
+        """Whether a program that it asked for does not compile alone either."""
         self.seconds = 0.0
         """Seconds that the call has run."""
 
