@@ -130,15 +130,25 @@ _together = {}
 
 
 def _may_begin_early(item):
-    """Return whether a test is one of many that compile, and needs nothing but its parameters."""
+    """Return whether a test is one of many that compile, and needs nothing but its parameters.
+
+    A fixture with parameters is none of these: it may skip the test.
+    """
     marks = {mark.name for mark in item.iter_markers()}
     return (
         item.path.relative_to(HERE).as_posix().startswith(SHARING)
         and item.path not in NOT_SHARING
-        and set(item._fixtureinfo.argnames) == _parameters(item).keys()
+        and set(item._fixtureinfo.argnames) == _parametrized(item)
         and marks <= {"parametrize"}
         and not is_hypothesis_test(item.obj)
     )
+
+
+def _parametrized(item):
+    """The names that the marks of a test give values to."""
+    named = [mark.args[0] for mark in item.iter_markers("parametrize")]
+    lists = [each.split(",") if isinstance(each, str) else each for each in named]
+    return {name.strip() for names in lists for name in names}
 
 
 def _parameters(item):

@@ -1,5 +1,22 @@
-"""The passes that lead to the kernels for 8-bit integers of a unit, alone."""
+"""Tests of kernels for the units that multiply 8-bit integers: the passes that lead to these
+kernels, alone, and operands."""
 
+import numpy as np
+import pytest
+
+from graphc.runtime.targets import cpu_features
+
+NEEDED = {
+    "amx": {"amx_tile", "amx_int8", "avx512_vnni"},
+    "avx512vnni": {"avx512_vnni"},
+    "avxvnni": {"avx_vnni"},
+    "avx2": {"avx2"},
+}
+"""Features of a CPU with each unit."""
+HALF = {"amx": 0, "avx512vnni": 1, "avxvnni": 1, "avx2": 0}
+"""Which half of the cases a unit computes where they are of what does not depend on the unit. CPUs
+with AVX-512 have both halves."""
+each_unit = pytest.mark.parametrize("unit", list(NEEDED))
 PIPELINE = (
     "graph-fold-constants{{keep-quantized=true}},graph-simplify,"
     "cpu-integer-contractions{{unit={0} exact={2}}},graph-convert-layout,graph-simplify,"
@@ -12,3 +29,19 @@ def pipeline_of(unit: str, exact: bool = False) -> str:
     """The text of the pipeline."""
     bits = 256 if unit in ("avxvnni", "avx2") else 512
     return PIPELINE.format(unit, bits, str(exact).lower())
+
+
+def require(unit: str) -> None:
+    """Skip the test if this machine lacks the unit. No fixture: see `_may_begin_early`."""
+    if not NEEDED[unit] <= set(cpu_features.host_features()):
+        pytest.skip(f"this CPU lacks {unit}")
+    if unit == "amx" and not cpu_features.request_tiles():
+        pytest.skip("the system does not let this process use tiles")
+
+
+def extreme_bytes(random: np.random.Generator, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    """Random integers, many of them at the ends of the range."""
+    limits = np.iinfo(dtype)
+    x = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+    x[random.random(shape) < 0.3] = limits.max
+    return x

@@ -55,7 +55,7 @@ class WaitingCall(threading.Thread):
         self.answer: SharedModule | None = None
         """The module with what it waits for, None if that is to be compiled alone."""
         self.failed_alone = False
-        """Whether a program that it asked for does not compile alone either."""
+        """True once a program that it asked for has not compiled alone."""
         self.seconds = 0.0
         """Seconds that the call has run."""
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from graphc.tuning.search import Search
 from graphc.tuning.search_space import SearchSpace
 from graphc.tuning.surrogate import Surrogate, no_prior
 
-pytest.importorskip("sklearn")
+pytestmark = pytest.mark.skipif(not find_spec("sklearn"), reason="needs scikit-learn")
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "zen3.json").read_text())
 MODELS = RECORDED["models"]
 MOST_TRIALS = 32
