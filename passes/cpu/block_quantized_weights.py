@@ -56,9 +56,11 @@ class BlockQuantizedWeights:
 
 def _source(value: ir.Value) -> tuple[ir.Value, list[Any]]:
     """The tensor of which `value` is a part, or which it is in another shape, and the ops between,
-    the last one first."""
+    the last one first. A part of unknown size is seen as a tensor of its own."""
     moves = []
     while (op := graph.graph_op(value.owner)) is not None and isinstance(op, _MOVES):
+        if not graph.type_of(op.result).is_static:
+            break
         moves.append(op)
         value = op.x
     return value, moves

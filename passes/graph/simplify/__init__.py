@@ -16,6 +16,7 @@ from . import (
     pooling,
     powers,
     quantization,
+    reduction,
     selection,
     slicing,
 )
@@ -34,5 +35,6 @@ REWRITES = (
     *convolution.REWRITES,
     *pooling.REWRITES,
     *quantization.REWRITES,
+    *reduction.REWRITES,
 )
 """All simplifications, in the order in which they are tried."""

@@ -244,6 +244,33 @@ def test_convolutions(weights):
     cases.compare_with_onnxruntime()
 
 
+def test_windows_of_unknown_size_whose_weights_have_a_zero_point():
+    """Each channel by itself: the sum over a window is that of one channel."""
+    node = helper.make_node(
+        "QLinearConv", ["x", "s", "x_zero", "w", "s", "w_zero", "s", "y_zero"], ["y"], group=7,
+        strides=[3, 3], dilations=[2, 1],
+    )  # fmt: skip
+    zeros = {"x_zero": np.uint8(3), "w_zero": np.int8(35), "y_zero": np.uint8(120)}
+    weights = {"w": _bytes(np.int8, 7, 1, 2, 1), "s": np.float32(0.1), **zeros}
+    model = build_model([node], {"x": (np.uint8, ["n", 7, "h", "w"])}, ["y"], weights)
+    feeds = {"x": _bytes(np.uint8, 2, 7, 9, 8)}
+    with graphc.compile(model, precision="strict", threads=1) as compiled:
+        compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
+
+
+def test_blocks_of_a_computed_matrix():
+    """Constant scales of a tensor of unknown size are a part of unknown size."""
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s"], ["b"], axis=0, block_size=8),
+        helper.make_node("MatMul", ["a", "b"], ["y"]),
+    ]
+    inputs = {"a": (np.float32, [3, "k"]), "w": (np.int8, ["k", "n"])}
+    model = build_model(nodes, inputs, ["y"], {"s": _scale(1, 12)}, opset=21)
+    feeds = {"a": _normal(3, 8), "w": _bytes(np.int8, 8, 12)}
+    with graphc.compile(model, threads=1) as compiled:
+        compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
+
+
 @pytest.mark.parametrize(
     ("inputs", "attributes", "reason"),
     [
