@@ -164,6 +164,7 @@ def test_small_results_of_functions_are_as_good_as_those_of_one():
 
 def test_how_many_steps_chance_explains():
     assert [most_steps(n) for n in (0, 1, 100, 1000, 20_000)] == [0, 1, 4, 9, 45]
+    assert most_steps(2_000_000) == 2216
 
 
 def test_integers_are_summed_without_saturation():

@@ -17,9 +17,9 @@ judged for the values that the layers before it gave. That explains the outputs 
 only if both programs give the same ones.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from decimal import Decimal
 from functools import cache, partial
 from typing import Any
 
@@ -249,8 +249,11 @@ def problem_of_layer(layer: JudgedLayer, have: np.ndarray, allows_steps: bool) -
 def most_steps(count: int) -> int:
     """The smallest number that chance exceeds with a probability below `SIGNIFICANCE` if each of
     `count` elements is a step off with the probability `RARE`."""
-    left, most = 1.0, -1
+    rare, most = Decimal(RARE), 0  # many elements are beyond the range of floats
+    share = (1 - rare) ** count
+    left = 1 - share
     while left > SIGNIFICANCE:
+        share *= rare * (count - most) / ((1 - rare) * (most + 1))
         most += 1
-        left -= math.comb(count, most) * RARE**most * (1 - RARE) ** (count - most)
+        left -= share
     return most
