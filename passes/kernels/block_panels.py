@@ -47,6 +47,6 @@ class BlockPanelsEmitter(MatmulEmitter):
 
     def prefetch_block(self, memory: ir.Value, ahead: Prefetch, index: ir.Value) -> None:
         """Prefetch what lies `ahead` of block `index` of a panel."""
-        for more in range(0, ahead.step, CACHE_LINE):
+        for more in ahead.offsets(CACHE_LINE):
             at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
             memref.prefetch(memory, [at], is_write=False, locality_hint=2, is_data_cache=True)

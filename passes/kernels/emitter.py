@@ -34,7 +34,13 @@ class Prefetch:
     cache line, the line that contains the elements is fetched."""
 
     start: ir.Value
-    step: int
+    step: Index
+    most: int = 0
+    """The largest step, if it is only known when the kernel runs."""
+
+    def offsets(self, line: int) -> range:
+        """The offsets of what is prefetched at an index, of cache lines of `line` elements."""
+        return range(0, self.step if isinstance(self.step, int) else self.most, line)
 
 
 @dataclass(frozen=True)
@@ -352,7 +358,7 @@ class VectorEmitter:
             element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
-                for more in range(0, ahead.step, elements_of_cache_line(right)):
+                for more in ahead.offsets(elements_of_cache_line(right)):
                     at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
                     memref.prefetch(
                         right, [at], is_write=False, locality_hint=2, is_data_cache=True

@@ -125,7 +125,9 @@ class NbitsPanelsEmitter(MatmulEmitter):
 
         self.repeat(0, layout.lines, line)
 
-    def ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch | None:
+    def ahead(
+        self, line: ir.Value, weights: ir.Value, per_row: ir.Value | None, size: int
+    ) -> Prefetch | None:
         """See `MatmulEmitter`: scratch memory is in a cache."""
-        del line, weights
+        del line, weights, per_row, size
         return None

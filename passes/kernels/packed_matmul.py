@@ -6,6 +6,7 @@ between K blocks, the partial sums are in the result buffer. Rows are cut into r
 heights differ by at most one; for dynamic rows, full tiles are followed by ever smaller ones.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -35,8 +36,9 @@ FEW_WORKGROUPS = 8
 less often the block is read; the more rows it has, the less often the weights are read."""
 FULL_TILES = 4
 """Register tiles that a block of rows should have: with fewer, weights are read too often."""
-FEW_TILES = 8
-"""Register tiles assumed in a block of dynamic rows, over which prefetches are spread."""
+AHEAD_SHARE = 1 / 2
+"""Share of a line of a panel that a tile of dynamic rows prefetches at a time, at most. Tiles of
+one or two rows, which wait for memory, may prefetch all of it."""
 WORKGROUP_MULTIPLICATIONS = 1 << 18
 """Multiplications of a workgroup, at least, if possible: starting a workgroup costs time."""
 
@@ -126,10 +128,16 @@ class MatmulShape:
 
     def count_mc(self, rows: ir.Value) -> ir.Value:
         """The rows in a workgroup for `rows` dynamic rows: whole tiles, few enough that there are
-        workgroups for threads to share, and at most `mc`."""
-        wanted = -(-MIN_WORKGROUPS // self.n_blocks)
-        share = arith.ceildivui(rows, _index(wanted))
-        tiles = arith.ceildivui(share, _index(self.mr))
+        workgroups for threads to share, fewer workgroups if they would have few tiles, and at most
+        `mc`."""
+
+        def share(workgroups: int) -> ir.Value:
+            return arith.ceildivui(rows, _index(-(-workgroups // self.n_blocks)))
+
+        many, few = share(MIN_WORKGROUPS), share(FEW_WORKGROUPS)
+        least = _index(FULL_TILES * self.mr)
+        is_low = arith.cmpi(arith.CmpIPredicate.ult, many, least)
+        tiles = arith.ceildivui(arith.select(is_low, few, many), _index(self.mr))
         even = arith.muli(arith.maxui(tiles, _index(1)), _index(self.mr))
         return arith.minui(even, _index(self.mc))
 
@@ -184,9 +192,12 @@ class MatmulEmitter(VectorEmitter):
     ) -> None:
         """Multiply a block of rows, or `count` rows, from row `first` on, by a group of panels,
         from `panel` on, into the result rows from `result` on."""
-        known = count is None
-        tiles = self._even_tiles() if known else falling_tiles(self, count, self.shape.mr)
-        self._blocks(panel, _Lines(first, tiles, result))
+        lines = (
+            _Lines(first, self._even_tiles(), result)
+            if count is None
+            else self._dynamic_lines(first, count, result)
+        )
+        self._blocks(panel, lines)
 
     def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""
@@ -204,8 +215,17 @@ class MatmulEmitter(VectorEmitter):
         """The dynamic rows of a block, of which the last block may have fewer."""
         size = self.shape.count_mc(rows)
         first = arith.muli(block, size)
-        left = arith.minui(size, arith.subi(rows, first))
-        return _Lines(first, falling_tiles(self, left, self.shape.mr))
+        return self._dynamic_lines(first, arith.minui(size, arith.subi(rows, first)))
+
+    def _dynamic_lines(
+        self, first: ir.Value, count: ir.Value, result: ir.Value | None = None
+    ) -> "_Lines":
+        """`count` rows from row `first` on, that may be none."""
+        shape = self.shape
+        tiles = falling_tiles(self, count, shape.mr)
+        weights = self.index(shape.kc * shape.line)
+        ahead = arith.ceildivui(weights, arith.maxui(count, self.index(1)))
+        return _Lines(first, tiles, result, ahead)
 
     def _k_block(self, number: ir.Value) -> "_KBlock":
         """K block `number`."""
@@ -256,7 +276,7 @@ class MatmulEmitter(VectorEmitter):
                 positions = self._positions(result, tiles.size, feature, parts)
                 rows = self.left(row, k_block.start, tiles.size)
                 accumulators = self._start(positions, self.zeros(tiles.size, parts), k_block)
-                ahead = self.ahead(line, weights)
+                ahead = self.ahead(line, weights, lines.ahead, tiles.size)
                 accumulators = self.multiply(
                     rows, self.weights, weights, k_block.length, accumulators, ahead
                 )
@@ -276,19 +296,23 @@ class MatmulEmitter(VectorEmitter):
         at = self.add(self.times(row, shape.k), start)
         return LhsBlock(self.x, at, count, shape.k, shape.line)
 
-    def ahead(self, line: ir.Value, weights: ir.Value) -> Prefetch | None:
-        """The part of the next weights to prefetch, if any, while the tile at row `line` of a block
-        is multiplied."""
+    def ahead(
+        self, line: ir.Value, weights: ir.Value, per_row: ir.Value | None, size: int
+    ) -> Prefetch | None:
+        """The part of the next weights to prefetch, if any, while the tile of `size` rows at row
+        `line` of a block is multiplied; `per_row` elements per row, if rows are dynamic."""
         shape = self.shape
-        if shape.rows is None:
-            tiles, lines = FEW_TILES, FEW_TILES * shape.mr
-        else:
-            tiles, lines = sum(count for count, _ in shape.tiles), shape.mc
-        step = max(1, -(-shape.line // tiles))
         distance = shape.kc if shape.nc_panels == 1 else shape.k
         next_ = self.add(weights, distance * shape.line)
-        per_line = -(-shape.kc * shape.line // lines)
-        return Prefetch(self.add(next_, self.times(line, per_line)), step)
+        if per_row is None:
+            tiles = sum(count for count, _ in shape.tiles)
+            share = -(-shape.kc * shape.line // shape.mc)
+            step = max(1, -(-shape.line // tiles))
+            return Prefetch(self.add(next_, self.times(line, share)), step)
+        most = shape.line if size <= 2 else math.ceil(shape.line * AHEAD_SHARE)
+        step = arith.ceildivui(self.times(per_row, size), self.index(shape.kc))
+        step = arith.minui(step, self.index(most))
+        return Prefetch(self.add(next_, arith.muli(line, per_row)), step, most)
 
     def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel: as long as instructions take, if they
@@ -355,12 +379,13 @@ class _KBlock:
 
 @dataclass(frozen=True)
 class _Lines:
-    """A block of rows: its first row, its register tiles, and its first row of the result, if that
-    differs."""
+    """A block of rows: its first row, its register tiles, its first row of the result, if that
+    differs, and the elements of the next weights to prefetch per row, if rows are dynamic."""
 
     first: ir.Value
     tiles: list[RegisterTiles]
     result: ir.Value | None = None
+    ahead: ir.Value | None = None
 
 
 def _index(value: int) -> ir.Value:
