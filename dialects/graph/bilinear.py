@@ -38,6 +38,20 @@ class BilinearAlgorithm:
         return self.products / (self.rows * self.k * self.columns)
 
     @cached_property
+    def sums(self) -> int:
+        """The products that multiply by a sum of several blocks of the right factor; those after
+        them multiply by one block, as it is."""
+        return int((np.abs(self.right).sum(1) > 1).sum())
+
+    @cached_property
+    def slots(self) -> tuple[int, ...]:
+        """The places of the right factors of products among the sums and, after these, all blocks
+        of the right factor, block column by block column; the last is the end of all places."""
+        blocks = (divmod(int(row.argmax()), self.columns) for row in self.right[self.sums :])
+        single = [self.sums + column * self.k + k for k, column in blocks]
+        return (*range(self.sums), *single, self.sums + self.k * self.columns)
+
+    @cached_property
     def left(self) -> np.ndarray:
         """[products, rows * k]: the sums that are multiplied from the left."""
         return _matrix(self.left_blocks).T
@@ -60,23 +74,24 @@ def _matrix(blocks: tuple[str, ...]) -> np.ndarray:
 ALGORITHMS = {
     "2x2x2": BilinearAlgorithm(
         2, 2, 2,
-        ("+0+0+-0", "0000+0+", "0+000+0", "++0+00-"),
-        ("++0-0+0", "00+00+0", "000+00+", "+0-0+0+"),
-        ("+00+-0+", "00+0+00", "0+0+000", "+-+00+0"),
+        ("++0-00+", "0000+0+", "000+0+0", "+0+0-+0"),
+        ("+0-+0+0", "0+0+000", "00+0+00", "+-00+0+"),
+        ("+0+0+0-", "0+0000+", "00+00+0", "++0+0-0"),
     ),
     "2x3x3": BilinearAlgorithm(
         2, 3, 3,
-        ("0+0+0-0-000000-", "00+++000+000-+0", "00000+++0000+0+",
-         "+-00+00+0+0000+", "00000000-+-0+-0", "0000000000++-+-"),
-        ("++0000000000000", "0--+-0000000000", "+0000-+-0000000",
-         "-000+000++00000", "00+00000-000000", "00+0000000-+0+0",
-         "0+00000+000+00+", "000000+0-000--0", "000000+0000+000"),
-        ("++0++-0+0000000", "00++000000-0--0", "00000++000+0++0",
-         "+0000-0+0+0000-", "00+0-000++-00-0", "00000+0-00++00+"),
+        ("0+000-0000-+0+0", "00++00+0+00++00", "0000++0000+0--0",
+         "+-0+0+000++0000", "000000-0-+00-0+", "0000000++0-0+0-"),
+        ("++0000000000000", "0---0000000+000", "+000+-0000000+0",
+         "-00+00+00+00000", "00+000-00000000", "00+0000++00000+",
+         "0+000+0+00+0000", "0000+0-0-000+00", "0000+00+0000000"),
+        ("++0+0+00000+0-0", "00+00000-00+-0-", "0000+000+000+++",
+         "+0000+000+-00-0", "00+-00+0-+0000-", "00000-0+00+00++"),
     ),
 }  # fmt: skip
 """The algorithms by their blocks: seven products for eight (Strassen, 1969), and fifteen for
 eighteen (Hopcroft
 and Kerr: On Minimizing the Number of Multiplications Necessary for Matrix Multiplication, 1971; in
 the form of Benson and Ballard: A Framework for Practical Parallel Fast Matrix Multiplication, 2015;
-https://github.com/arbenson/fast-matmul)."""
+https://github.com/arbenson/fast-matmul). Products that multiply by one block of the right factor
+come last, block column by block column."""

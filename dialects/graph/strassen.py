@@ -7,7 +7,7 @@ import numpy as np
 from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .bilinear import ALGORITHMS, BilinearAlgorithm
-from .contraction import KernelContraction
+from .contraction import KernelContraction, MatmulOp, require_equal_sizes
 from .packed_matmul import pack_weights, unpack_weights
 from .traits import MixedPrecision
 from .types import TensorType
@@ -130,6 +130,81 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
         return whole[: math.prod(shape), :columns].reshape(*shape, columns)
 
 
+class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"):
+    """``x w``: `least` rows or more by an algorithm of `blocks`, fewer as they are. `x` [..., K],
+    `w` [panels, places, K/k, n] (`pack_sums_and_blocks`), result [..., columns].
+
+    The sums of blocks of `x` are made by the kernel, up to `replicas` copies of them. A panel holds
+    `n` columns of each sum and of each block side by side; the last one may be padded. For `mr`,
+    `lanes`, `workgroups` and errors, see `strassen_matmul`.
+    """
+
+    x: Tensor
+    w: Tensor
+    blocks: Str
+    least: Int
+    columns: Int
+    mr: Int
+    lanes: Int
+    workgroups: Int
+    replicas: Int
+
+    @staticmethod
+    def infer(
+        x: TensorType,
+        w: TensorType,
+        *,
+        blocks: str,
+        least: int,
+        columns: int,
+        mr: int,
+        lanes: int,
+        workgroups: int,
+        replicas: int,
+    ) -> TensorType:
+        del workgroups
+        algorithm = _algorithm(blocks)
+        if x.dtype != np.float32 or w.dtype != np.float32:
+            raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
+        if x.rank < 1 or not w.is_static or w.rank != 4:
+            raise TypeRuleError(f"cannot multiply {x} by panels of sums and blocks {w}")
+        panels, places, k, width = w.static_shape
+        require_equal_sizes(x.shape[-1], k * algorithm.k, "the contracted sizes")
+        held = -(-columns // algorithm.columns)
+        if places != algorithm.slots[-1] or columns < 1 or panels != -(-held // width):
+            raise TypeRuleError(f"panels {w} do not hold {columns} columns for {blocks}")
+        if lanes < 1 or width % lanes or mr < 1:
+            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {mr} rows at a time")
+        if least < 1 or replicas < 1:
+            raise TypeRuleError(f"cannot sum the blocks of {least} rows {replicas} times")
+        return x.with_shape((*x.shape[:-1], columns))
+
+    @staticmethod
+    def evaluate(
+        x: np.ndarray,
+        w: np.ndarray,
+        *,
+        blocks: str,
+        least: int,
+        columns: int,
+        mr: int,
+        lanes: int,
+        workgroups: int,
+        replicas: int,
+    ) -> np.ndarray:
+        del replicas
+        algorithm, lead = ALGORITHMS[blocks], x.shape[:-1]
+        if math.prod(lead) < least:
+            matrix = _unpack_blocks(w, algorithm, columns)
+            return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*lead, columns)
+        return StrassenMatmulOp.evaluate(
+            StrassenTermsOp.evaluate(x, blocks=blocks, replicas=1),
+            w[:, algorithm.slots[:-1]],
+            blocks=blocks, shape=lead, columns=columns,
+            mr=mr, lanes=lanes, workgroups=workgroups,
+        )  # fmt: skip
+
+
 def terms_size(rows: int, k: int) -> int:
     """Elements from the sums of blocks of `rows` x `k` to those for the next product."""
     return rows * k + GAP
@@ -142,6 +217,30 @@ def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
     sums = _sums(algorithm.right, _blocks(w, algorithm.k, algorithm.columns))
     return np.stack([pack_weights(each, width) for each in sums], axis=1)
+
+
+def pack_sums_and_blocks(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
+    """[K, N] as panels [N/n/width, places, K/k, width] of the sums of its blocks, which are rounded
+    once, and of its blocks, each of them once (`BilinearAlgorithm.slots`); the last blocks of
+    columns and the last panel are padded with zeros."""
+    algorithm = ALGORITHMS[blocks]
+    w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
+    parts = _blocks(w, algorithm.k, algorithm.columns)
+    sums = _sums(algorithm.right[: algorithm.sums], parts)
+    by_columns = parts.reshape(algorithm.k, algorithm.columns, *parts.shape[1:]).swapaxes(0, 1)
+    places = [*sums, *by_columns.reshape(parts.shape)]
+    return np.stack([pack_weights(each, width) for each in places], axis=1)
+
+
+def _unpack_blocks(w: np.ndarray, algorithm: BilinearAlgorithm, columns: int) -> np.ndarray:
+    """The matrix [K, columns] of panels of `pack_sums_and_blocks`."""
+    held = -(-columns // algorithm.columns)
+    parts = [unpack_weights(w[:, place])[:, :held] for place in range(algorithm.sums, w.shape[1])]
+    across = [
+        np.concatenate(parts[first : first + algorithm.k])
+        for first in range(0, len(parts), algorithm.k)
+    ]
+    return np.concatenate(across, axis=1)[:, :columns]
 
 
 def _algorithm(blocks: str) -> BilinearAlgorithm:
@@ -169,3 +268,4 @@ def _sums(coefficients: np.ndarray, blocks: np.ndarray) -> np.ndarray:
 
 strassen_terms = builder(StrassenTermsOp)
 strassen_matmul = builder(StrassenMatmulOp)
+plain_or_strassen_matmul = builder(PlainOrStrassenMatmulOp)

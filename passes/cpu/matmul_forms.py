@@ -9,7 +9,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.vector_registers import MatmulTile, choose_tile
-from .strassen import best_blocks, by_blocks
+from .strassen import BlocksOfMany, best_blocks, best_blocks_of_many, by_blocks, by_rows
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
@@ -81,6 +81,17 @@ class MatmulForm:
         return graph.packed_matmul(
             x, panels, mr=tile.rows, columns=weights.shape[1], lanes=self.lanes
         )
+
+    def blocks_of_many(self, weights: np.ndarray) -> BlocksOfMany | str:
+        """The algorithm for a dynamic number of rows by `weights` [K, N] from some number on, or
+        the reason why there is none."""
+        if self._exact_half(weights) is not None:
+            return "16 bits hold the weights"
+        return best_blocks_of_many(weights, self.lanes, self.threads)
+
+    def build_by_rows(self, x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
+        """Build the matmul of a dynamic number of rows, from some number on by what is `chosen`."""
+        return by_rows(x, weights, chosen, self.cpu, self.threads)
 
     def _exact_half(self, weights: np.ndarray) -> np.dtype | None:
         """The type of 16 bits that holds large weights exactly, or None: that halves the time to

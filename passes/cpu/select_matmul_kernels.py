@@ -18,7 +18,7 @@ from ..infra.tunable import tunable
 from ..kernels.loop_cost import is_in_kernel
 from .matmul_forms import F24_BOUND, Bf16Form, Bf16x3Form, MatmulForm
 from .recurrent import PackRecurrence
-from .strassen import BLOCK_BOUND
+from .strassen import BLOCK_BOUND, BlocksOfMany
 
 IM2COL_ROWS = 1024
 """Maximum result pixels of a convolution: rows of more windows would fill the caches."""
@@ -40,7 +40,8 @@ class CpuSelectMatmulKernels(Pass):
 
     The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
 
-    Large matmuls of static sizes may use a Strassen-like algorithm (`graph.strassen_matmul`).
+    Large matmuls may use a Strassen-like algorithm (`graph.strassen_matmul`); if the number of rows
+    is dynamic, the run chooses (`graph.plain_or_strassen_matmul`).
 
     With a unit that multiplies bf16, operands are rounded to bf16 and accumulated in f32
     (`graph.bf16_matmul`), or each f32 operand is split into a high and a low bf16 term, of whose
@@ -72,6 +73,8 @@ class CpuSelectMatmulKernels(Pass):
         if self.cpu.has_vectors:
             form = self._form()
             rewrites = [PackMatmul(form), PackConv(form), PackRecurrence(self.cpu)]
+            if form.allow_strassen:
+                rewrites = [MatmulByRows(form), ConvByRows(form), *rewrites]
             apply_rewrites(op, rewrites, state)
 
     def _form(self) -> MatmulForm:
@@ -154,6 +157,51 @@ class PackConv(_Pack):
         matrix = weights.reshape(-1, weights.shape[-1])
         rows = windows_as_rows(op, weights, attrs)
         return self.form.build(rows, matrix, _known(_rows(op.result)))
+
+
+class MatmulByRows(PackMatmul):
+    """``matmul(x, constant)  -->  plain_or_strassen_matmul(x, panels)``, for dynamic rows."""
+
+    name = "strassen-by-rows"
+
+    def pattern(self, op: graph.MatmulOp) -> dict[str, Any] | None:
+        found = super().pattern(op)
+        if found is None or _known(_rows(op.a)) is not None or super().check(op, **found):
+            return None
+        return found | {"chosen": self.form.blocks_of_many(found["weights"])}
+
+    def check(self, op: graph.MatmulOp, weights: np.ndarray, chosen: Any) -> str | None:
+        del op, weights
+        return chosen if isinstance(chosen, str) else None
+
+    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
+        return self.form.build_by_rows(op.a, weights, chosen)
+
+
+class ConvByRows(PackConv):
+    """``conv(x, constant)  -->  plain_or_strassen_matmul(im2col(x), panels)``, for dynamic rows."""
+
+    name = "strassen-by-rows-conv"
+
+    def pattern(self, op: graph.ConvOp) -> dict[str, Any] | None:
+        found = super().pattern(op)
+        if found is None or _known(_rows(op.result)) is not None or super().check(op, **found):
+            return None
+        weights = found["weights"]
+        chosen = self.form.blocks_of_many(weights.reshape(-1, weights.shape[-1]))
+        return found | {"chosen": chosen}
+
+    def check(
+        self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any], chosen: Any
+    ) -> str | None:
+        del op, weights, attrs
+        return chosen if isinstance(chosen, str) else None
+
+    def rewrite(
+        self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any], chosen: BlocksOfMany
+    ) -> ir.Value:
+        matrix = weights.reshape(-1, weights.shape[-1])
+        return self.form.build_by_rows(windows_as_rows(op, weights, attrs), matrix, chosen)
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:

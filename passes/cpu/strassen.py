@@ -1,13 +1,14 @@
 """Selection of the matmuls by constant weights to compute by Strassen-like algorithms."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
-from ..kernels.strassen import StrassenShape
+from ..kernels.strassen_shape import StrassenShape
 from ..kernels.vector_registers import choose_tile
 
 BLOCK_BOUND = 1e-5
@@ -35,23 +36,62 @@ def best_blocks(
 ) -> str | None:
     """The paying algorithm with the fewest products for all rows of `x` by `weights` [K, N], or
     None. Rows must be static, K must split evenly, blocks must be large enough for `threads` to
-    share, and their sums must be finite."""
+    share, and their sums must be finite. For other rows see `best_blocks_of_many`."""
     if not x.is_static:
         return None
-    rows, (k, columns) = math.prod(x.static_shape[:-1]), weights.shape
-    if rows * weights.size < BLOCK_MULTIPLICATIONS or not np.abs(weights).max() <= LARGEST_SUMMAND:
+    rows, fitting = math.prod(x.static_shape[:-1]), _fitting(weights, lanes)
+    if rows * weights.size < BLOCK_MULTIPLICATIONS or not fitting or not _has_sums(weights):
         return None
+    paying = [name for name in fitting if rows >= _least_rows(name, weights, threads)]
+    return min(paying, key=_share, default=None)
 
-    def pays(algorithm: graph.BilinearAlgorithm) -> bool:
+
+@dataclass(frozen=True)
+class BlocksOfMany:
+    """The algorithm named `blocks` for matmuls of at least `least` rows, which the run counts."""
+
+    blocks: str
+    least: int
+
+
+def best_blocks_of_many(weights: np.ndarray, lanes: int, threads: int = 1) -> BlocksOfMany | str:
+    """The algorithm with the fewest products for a dynamic number of rows by `weights` [K, N], and
+    the rows from which it pays; or the reason why there is none."""
+    fitting = _fitting(weights, lanes)
+    if not fitting:
+        return f"blocks would have fewer than {BLOCK_SIZE} lines or columns, or K no whole vectors"
+    if not _has_sums(weights):
+        return "weights are too large for their sums, or not finite"
+    blocks = min(fitting, key=_share)
+    many = -(-BLOCK_MULTIPLICATIONS // weights.size)
+    return BlocksOfMany(blocks, max(many, _least_rows(blocks, weights, threads)))
+
+
+def _share(name: str) -> float:
+    return graph.ALGORITHMS[name].share
+
+
+def _fitting(weights: np.ndarray, lanes: int) -> list[str]:
+    """The algorithms for whose blocks `weights` [K, N] are large enough."""
+    k, columns = weights.shape
+
+    def fits(algorithm: graph.BilinearAlgorithm) -> bool:
         small = min(k // algorithm.k, columns // algorithm.columns) < BLOCK_SIZE
-        uneven = k % (algorithm.k * lanes)
-        workgroups = (
-            rows // algorithm.rows // BLOCK_ROWS * (columns // algorithm.columns // BLOCK_PANEL)
-        )
-        return not small and not uneven and workgroups >= threads
+        return not small and not k % (algorithm.k * lanes)
 
-    paying = [name for name, algorithm in graph.ALGORITHMS.items() if pays(algorithm)]
-    return min(paying, key=lambda name: graph.ALGORITHMS[name].share, default=None)
+    return [name for name, algorithm in graph.ALGORITHMS.items() if fits(algorithm)]
+
+
+def _has_sums(weights: np.ndarray) -> bool:
+    """Return whether all sums of weights are finite."""
+    return bool(np.abs(weights).max() <= LARGEST_SUMMAND)
+
+
+def _least_rows(name: str, weights: np.ndarray, threads: int) -> int:
+    """The rows from which blocks are enough for `threads` to share."""
+    algorithm = graph.ALGORITHMS[name]
+    across = weights.shape[1] // algorithm.columns // BLOCK_PANEL
+    return algorithm.rows * BLOCK_ROWS * -(-threads // across)
 
 
 def by_blocks(
@@ -67,7 +107,7 @@ def by_blocks(
     shape = StrassenShape(
         math.prod(lead), k // algorithm.k, columns, blocks,
         nr=tile.width, lanes=cpu.lanes, mr=tile.rows,
-        wanted=max(MIN_WORKGROUPS, 2 * threads), cpu=cpu,
+        wanted=_wanted(threads), cpu=cpu,
     )  # fmt: skip
     return graph.strassen_matmul(
         graph.strassen_terms(x, blocks=blocks, replicas=_replicas(shape, threads)),
@@ -79,6 +119,31 @@ def by_blocks(
         lanes=shape.lanes,
         workgroups=shape.wanted,
     )
+
+
+def by_rows(
+    x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany, cpu: CpuModel, threads: int
+) -> ir.Value:
+    """Build the matmul of the rows of `x`, whose number is dynamic, by `weights` [K, N]."""
+    columns = weights.shape[1]
+    tile = choose_tile(None, -(-columns // graph.ALGORITHMS[chosen.blocks].columns), cpu)
+    assert tile is not None  # blocks are large
+    return graph.plain_or_strassen_matmul(
+        x,
+        graph.constant(value=graph.pack_sums_and_blocks(weights, chosen.blocks, tile.width)),
+        blocks=chosen.blocks,
+        least=chosen.least,
+        columns=columns,
+        mr=tile.rows,
+        lanes=cpu.lanes,
+        workgroups=_wanted(threads),
+        replicas=threads if threads <= MAX_REPLICAS else 1,
+    )
+
+
+def _wanted(threads: int) -> int:
+    """The workgroups that `threads` need."""
+    return max(MIN_WORKGROUPS, 2 * threads)
 
 
 def _replicas(shape: StrassenShape, threads: int) -> int:

@@ -4,13 +4,23 @@ import math
 
 from ...cpu_model import CpuModel
 from ...dialects import graph, iree
+from ...dialects.symbolic import ceildiv, maximum, minimum
 from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.strassen import StrassenEmitter, StrassenShape, TermsShape
-from .kernel_calls import compute, define, flat
+from ..kernels.plain_or_strassen import (
+    PlacedMatmulShape,
+    PlacedStrassenShape,
+    PlainOrStrassenEmitter,
+    PlainOrStrassenShape,
+)
+from ..kernels.strassen import StrassenEmitter
+from ..kernels.strassen_shape import StrassenShape
+from ..kernels.strassen_terms import TermsEmitter, TermsShape
+from .kernel_calls import compute, define, flat, run_emitter
 from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering, lowers, plain_type
-from .scratch import floats, scratch_of, uses_scratch
+from .packed_matmul import row_count
+from .scratch import Prepared, floats, prepares, scratch_of, uses_scratch
 
 
 @lowers(graph.StrassenTermsOp)
@@ -47,3 +57,64 @@ def _shape(op: graph.StrassenMatmulOp, cpu: CpuModel) -> StrassenShape:
         nr=width, lanes=attrs["lanes"], mr=attrs["mr"],
         wanted=attrs["workgroups"], cpu=cpu, replicas=graph.type_of(op.x).static_shape[0],
     )  # fmt: skip
+
+
+@lowers_with_epilogue(graph.PlainOrStrassenMatmulOp)
+def plain_or_strassen_matmul(
+    ctx: Lowering, op: graph.PlainOrStrassenMatmulOp, epilogue: VectorEpilogue
+) -> ir.Value:
+    """Compute a matmul of dynamic rows and its `epilogue`, by two kernels: the first one has no
+    workgroups if there are few rows."""
+    shape, (_, sizes) = _shape_of_both(op, ctx.cpu), row_count(op)
+    x, terms = (ctx.values[op.x], graph.type_of(op.x)), _terms(op, shape.strassen)
+    sums = TermsShape(
+        None, graph.static_size(x[1].shape[-1]),
+        op.attrs["blocks"], op.attrs["replicas"], shape.strassen.mc, shape.least,
+    )  # fmt: skip
+
+    def make_emitter(*buffers: ir.Value) -> TermsEmitter:
+        return TermsEmitter(sums, *buffers)
+
+    held = run_emitter(ctx, "strassen_terms", sums, (), [x], [terms], sizes, make_emitter)
+    return compute(
+        ctx, PlainOrStrassenEmitter, "matmul_or_strassen", shape, op, epilogue,
+        scratch_of(op, ctx.cpu), sizes, beside=[(held, terms)],
+    )  # fmt: skip
+
+
+@uses_scratch(graph.PlainOrStrassenMatmulOp)
+def plain_or_strassen_scratch(
+    op: graph.PlainOrStrassenMatmulOp, cpu: CpuModel
+) -> list[graph.TensorType]:
+    """The block products of all workgroups, at most."""
+    shape = _shape_of_both(op, cpu).strassen
+    rows = graph.element_count(graph.type_of(op.x).shape[:-1])
+    return [floats(shape.most_workgroups(rows), shape.scratch)]
+
+
+@prepares(graph.PlainOrStrassenMatmulOp)
+def plain_or_strassen_terms(op: graph.PlainOrStrassenMatmulOp, cpu: CpuModel) -> Prepared:
+    """The sums of blocks of rows."""
+    return Prepared(_terms(op, _shape_of_both(op, cpu).strassen))
+
+
+def _terms(op: graph.PlainOrStrassenMatmulOp, shape: StrassenShape) -> graph.TensorType:
+    """The type of the sums of blocks of rows: of several copies, if there are few rows."""
+    rows = graph.element_count(graph.type_of(op.x).shape[:-1])
+    height, gap = ceildiv(rows, shape.algorithm.rows), graph.terms_size(0, shape.k)
+    few = (minimum(height, shape.mc) * shape.k + gap) * shape.replicas
+    return floats(shape.algorithm.products * maximum(height * shape.k + gap, few))
+
+
+def _shape_of_both(op: graph.PlainOrStrassenMatmulOp, cpu: CpuModel) -> PlainOrStrassenShape:
+    attrs = op.attrs
+    _, _, k, width = graph.type_of(op.w).static_shape
+    columns, blocks = attrs["columns"], attrs["blocks"]
+    options = {"nr": width, "lanes": attrs["lanes"], "mr": attrs["mr"], "cpu": cpu}
+    strassen = PlacedStrassenShape(
+        None, k, columns, blocks,
+        wanted=attrs["workgroups"], replicas=attrs["replicas"], **options,
+    )  # fmt: skip
+    k *= strassen.algorithm.k
+    plain = PlacedMatmulShape(None, k, columns, blocks=blocks, **options)
+    return PlainOrStrassenShape(plain, strassen, attrs["least"])

@@ -126,8 +126,8 @@ class NbitsPanelsEmitter(MatmulEmitter):
         self.repeat(0, layout.lines, line)
 
     def ahead(
-        self, line: ir.Value, weights: ir.Value, per_row: ir.Value | None, size: int
+        self, line: ir.Value, following: ir.Value, per_row: ir.Value | None, size: int
     ) -> Prefetch | None:
         """See `MatmulEmitter`: scratch memory is in a cache."""
-        del line, weights, per_row, size
+        del line, following, per_row, size
         return None

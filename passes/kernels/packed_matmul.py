@@ -6,8 +6,7 @@ between K blocks, the partial sums are in the result buffer. Rows are cut into r
 heights differ by at most one; for dynamic rows, full tiles are followed by ever smaller ones.
 """
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...cpu_model import CpuModel
@@ -23,7 +22,13 @@ from .emitter import (
     short_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
-from .register_tiles import RegisterTiles, even_register_tiles, falling_tiles
+from .register_tiles import (
+    RegisterTiles,
+    even_register_tiles,
+    falling_tiles,
+    prefetch_per_row,
+    prefetch_share,
+)
 
 L1_WEIGHTS_SHARE = 1
 """Share of the L1 for the weights."""
@@ -36,9 +41,6 @@ FEW_WORKGROUPS = 8
 less often the block is read; the more rows it has, the less often the weights are read."""
 FULL_TILES = 4
 """Register tiles that a block of rows should have: with fewer, weights are read too often."""
-AHEAD_SHARE = 1 / 2
-"""Share of a line of a panel that a tile of dynamic rows prefetches at a time, at most. Tiles of
-one or two rows, which wait for memory, may prefetch all of it."""
 WORKGROUP_MULTIPLICATIONS = 1 << 18
 """Multiplications of a workgroup, at least, if possible: starting a workgroup costs time."""
 
@@ -223,66 +225,85 @@ class MatmulEmitter(VectorEmitter):
         """`count` rows from row `first` on, that may be none."""
         shape = self.shape
         tiles = falling_tiles(self, count, shape.mr)
-        weights = self.index(shape.kc * shape.line)
-        ahead = arith.ceildivui(weights, arith.maxui(count, self.index(1)))
+        ahead = prefetch_per_row(self, shape.kc * shape.line, count)
         return _Lines(first, tiles, result, ahead)
 
-    def _k_block(self, number: ir.Value) -> "_KBlock":
+    def _k_block(self, number: ir.Value) -> "KBlock":
         """K block `number`."""
         shape = self.shape
         block, blocks = shape.kc, shape.k_blocks
         if blocks == 1:
-            return _KBlock(self.index(0), self.index(shape.k))
+            return KBlock(self.index(0), self.index(shape.k))
         start = self.times(number, block)
         left = arith.subi(self.index(shape.k), start)
         length = arith.minui(left, self.index(block)) if shape.k % block else None
-        return _KBlock(
+        return KBlock(
             start,
             self.index(block) if length is None else length,
             continues=self.compare(arith.CmpIPredicate.ne, number, 0),
             ends=self.compare(arith.CmpIPredicate.eq, number, blocks - 1),
         )
 
-    def _panels(self, k_block: "_KBlock", first: ir.Value, lines: "_Lines") -> None:
+    def _panels(self, k_block: "KBlock", first: ir.Value, lines: "_Lines") -> None:
         """Multiply a block of rows by one K block of each panel of a group."""
+
+        def emit(panel: ir.Value, columns: "PanelColumns") -> None:
+            self._rows(k_block, panel, lines, columns)
+
+        self.each_panel(first, arith.addi(first, self.index(self.shape.nc_panels)), emit)
+
+    def each_panel(
+        self,
+        first: ir.Value,
+        last: ir.Value,
+        emit: Callable[[ir.Value, "PanelColumns"], None],
+    ) -> None:
+        """Emit a loop over the panels from `first` to `last`, of which the last one of all may be
+        partial."""
         shape = self.shape
 
-        def whole(panel: ir.Value) -> None:
-            self._rows(k_block, panel, lines, shape.nr)
+        def panel(number: ir.Value, columns: int) -> None:
+            parts = self.parts(columns)
+            masks = [self.first_lanes(part.count) for part in parts]
+            emit(number, PanelColumns(self.times(number, shape.nr), parts, masks))
 
-        last = arith.addi(first, self.index(shape.nc_panels))
         rest = shape.columns % shape.nr
         if not rest:
-            return self.repeat(first, last, whole)
+            return self.repeat(first, last, lambda number: panel(number, shape.nr))
         full = arith.minui(last, self.index(shape.panels - 1))
-        self.repeat(first, full, whole)
+        self.repeat(first, full, lambda number: panel(number, shape.nr))
+        return self.repeat(full, last, lambda number: panel(number, rest))
 
-        def partial(panel: ir.Value) -> None:
-            self._rows(k_block, panel, lines, rest)
-
-        return self.repeat(full, last, partial)
-
-    def _rows(self, k_block: "_KBlock", panel: ir.Value, lines: "_Lines", columns: int) -> None:
+    def _rows(
+        self, k_block: "KBlock", panel: ir.Value, lines: "_Lines", columns: "PanelColumns"
+    ) -> None:
         """Multiply a block of rows by one K block of one panel."""
-        shape = self.shape
         weights = self.weights_of(panel, k_block.start, k_block.length)
-        feature, parts = self.times(panel, shape.nr), self.parts(columns)
+        following = self.following(panel, weights, k_block)
         for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
-                positions = self._positions(result, tiles.size, feature, parts)
+                positions = self._positions(result, tiles.size, columns)
                 rows = self.left(row, k_block.start, tiles.size)
-                accumulators = self._start(positions, self.zeros(tiles.size, parts), k_block)
-                ahead = self.ahead(line, weights, lines.ahead, tiles.size)
+                zeros = self.zeros(tiles.size, columns.parts)
+                accumulators = self._start(positions, zeros, k_block)
+                ahead = self.ahead(line, following, lines.ahead, tiles.size)
                 accumulators = self.multiply(
                     rows, self.weights, weights, k_block.length, accumulators, ahead
                 )
                 self._finish(positions, accumulators, k_block)
 
             self.repeat(0, tiles.count, tile)
+
+    def following(self, panel: ir.Value, weights: ir.Value, k_block: "KBlock") -> ir.Value:
+        """The first of the weights that are read after those of a K block of a panel."""
+        del panel, k_block
+        shape = self.shape
+        distance = shape.kc if shape.nc_panels == 1 else shape.k
+        return self.add(weights, distance * shape.line)
 
     def weights_of(self, panel: ir.Value, start: ir.Value, length: ir.Value) -> ir.Value:
         """The first weight of a K block of a panel: `length` lines, from line `start` on."""
@@ -297,22 +318,17 @@ class MatmulEmitter(VectorEmitter):
         return LhsBlock(self.x, at, count, shape.k, shape.line)
 
     def ahead(
-        self, line: ir.Value, weights: ir.Value, per_row: ir.Value | None, size: int
+        self, line: ir.Value, following: ir.Value, per_row: ir.Value | None, size: int
     ) -> Prefetch | None:
-        """The part of the next weights to prefetch, if any, while the tile of `size` rows at row
-        `line` of a block is multiplied; `per_row` elements per row, if rows are dynamic."""
+        """The part of the `following` weights to prefetch, if any, while the tile of `size` rows at
+        row `line` of a block is multiplied; `per_row` elements per row, if rows are dynamic."""
         shape = self.shape
-        distance = shape.kc if shape.nc_panels == 1 else shape.k
-        next_ = self.add(weights, distance * shape.line)
         if per_row is None:
             tiles = sum(count for count, _ in shape.tiles)
             share = -(-shape.kc * shape.line // shape.mc)
             step = max(1, -(-shape.line // tiles))
-            return Prefetch(self.add(next_, self.times(line, share)), step)
-        most = shape.line if size <= 2 else math.ceil(shape.line * AHEAD_SHARE)
-        step = arith.ceildivui(self.times(per_row, size), self.index(shape.kc))
-        step = arith.minui(step, self.index(most))
-        return Prefetch(self.add(next_, arith.muli(line, per_row)), step, most)
+            return Prefetch(self.add(following, self.times(line, share)), step)
+        return prefetch_share(self, following, line, size, per_row, shape.kc, shape.line)
 
     def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel: as long as instructions take, if they
@@ -320,24 +336,21 @@ class MatmulEmitter(VectorEmitter):
         cut = long_vectors if self.shape.element_bytes == 4 else short_vectors
         return cut(columns, self.lanes)
 
-    def _positions(
-        self, row: ir.Value, size: int, feature: ir.Value, parts: Sequence[VectorSlice]
-    ) -> list[OutputPosition]:
-        """Result positions of the registers of a tile, which hold `parts` of a panel."""
-        shape = self.shape
-        offset = self.add(self.times(row, shape.columns), feature)
-        masks = [self.first_lanes(part.count) for part in parts]
-        features = [self.add(feature, part.start) for part in parts]
+    def _positions(self, row: ir.Value, size: int, columns: "PanelColumns") -> list[OutputPosition]:
+        """Result positions of the registers of a tile, which hold the columns of a panel."""
+        shape, parts = self.shape, columns.parts
+        offset = self.add(self.times(row, shape.columns), columns.first)
+        features = [self.add(columns.first, part.start) for part in parts]
         return [
             OutputPosition(
                 at, self.add(offset, line * shape.columns + part.start), part.lanes, mask
             )
             for line in range(size)
-            for part, at, mask in zip(parts, features, masks, strict=True)
+            for part, at, mask in zip(parts, features, columns.masks, strict=True)
         ]
 
     def _start(
-        self, positions: Sequence[OutputPosition], zeros: Registers, k_block: "_KBlock"
+        self, positions: Sequence[OutputPosition], zeros: Registers, k_block: "KBlock"
     ) -> Registers:
         """The initial accumulators: zeros, or the partial sums of earlier K blocks."""
         if k_block.continues is None:
@@ -352,7 +365,7 @@ class MatmulEmitter(VectorEmitter):
         return self.when(k_block.continues, so_far, zeros)
 
     def _finish(
-        self, positions: list[OutputPosition], accumulators: Registers, k_block: "_KBlock"
+        self, positions: list[OutputPosition], accumulators: Registers, k_block: "KBlock"
     ) -> None:
         """Store the accumulators, after the epilogue if this is the last K block."""
         values = (
@@ -367,7 +380,7 @@ class MatmulEmitter(VectorEmitter):
 
 
 @dataclass(frozen=True)
-class _KBlock:
+class KBlock:
     """A K block: its first line and its length; whether blocks precede it (`continues`), and
     whether it is the last (`ends`). Both flags are None if it is the only block."""
 
@@ -375,6 +388,16 @@ class _KBlock:
     length: ir.Value
     continues: ir.Value | None = None
     ends: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class PanelColumns:
+    """The columns of a panel: the first one in the result, and the vectors that hold them, with
+    masks of the lanes that the result has."""
+
+    first: ir.Value
+    parts: Sequence[VectorSlice]
+    masks: Sequence[ir.Value | None]
 
 
 @dataclass(frozen=True)

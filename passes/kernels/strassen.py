@@ -5,227 +5,27 @@ blocks are multiplied by the sums of weight blocks, product by product, into scr
 workgroup. The blocks of the result are sums of these products.
 """
 
-import math
 from dataclasses import dataclass
 
-from ...cpu_model import CpuModel
-from ...dialects.graph.bilinear import ALGORITHMS, BilinearAlgorithm
-from ...dialects.graph.strassen import terms_size
 from ...mlir import arith, ir
 from .emitter import (
     LhsBlock,
     Prefetch,
     Registers,
     VectorEmitter,
-    even_tiles,
     lanes_of,
     long_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
-from .register_tiles import RegisterTiles, even_register_tiles
-
-SCRATCH_SHARE = 7 / 16
-"""Share of the L2 for the products of a block of rows by a panel."""
-WEIGHTS_SHARE = 1 / 16
-"""Share of the L2 for the part of a panel that is read repeatedly, its K block."""
-FEW_ROWS = 32
-"""Rows that a workgroup should have: with fewer, weights are read too often."""
-LANES = 16
-"""Elements in a vector of sums of rows; CPUs with narrower registers use several for one."""
-TERM_ELEMENTS = 1 << 15
-"""Elements of a factor in a workgroup of the kernel that sums its blocks."""
-
-
-class RowBlocks:
-    """`rows` cut into blocks by the algorithm named `blocks`."""
-
-    rows: int
-    blocks: str
-
-    @property
-    def algorithm(self) -> BilinearAlgorithm:
-        return ALGORITHMS[self.blocks]
-
-    @property
-    def height(self) -> int:
-        """Rows of a block."""
-        return -(-self.rows // self.algorithm.rows)
-
-
-@dataclass(frozen=True)
-class TermsShape(RowBlocks):
-    """The sums of blocks of `rows` x `k` elements."""
-
-    rows: int
-    k: int
-    blocks: str
-    replicas: int = 1
-
-    @property
-    def lanes(self) -> int:
-        return math.gcd(LANES, self.width)
-
-    @property
-    def width(self) -> int:
-        """Elements in a row of a block."""
-        return self.k // self.algorithm.k
-
-    @property
-    def chunk(self) -> int:
-        """Rows of a block in a workgroup, at most."""
-        return min(self.height, max(1, TERM_ELEMENTS // (self.algorithm.rows * self.k)))
-
-    @property
-    def workgroups(self) -> int:
-        return self.replicas * self.chunks
-
-    @property
-    def chunks(self) -> int:
-        """Workgroups per copy."""
-        return -(-self.height // self.chunk)
-
-    @property
-    def product(self) -> int:
-        """Stride from the sums of one product to those of the next, in elements."""
-        return terms_size(self.height, self.width)
-
-    def write(self, workgroup_id: ir.Value, x: ir.Value, result: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`."""
-        TermsEmitter(self, x, result).workgroup(workgroup_id)
-
-
-class TermsEmitter(VectorEmitter):
-    """Emits the kernel that sums blocks of rows. Indices count elements."""
-
-    def __init__(self, shape: TermsShape, x: ir.Value, result: ir.Value):
-        super().__init__(shape.lanes)
-        self.shape, self.x, self.result = shape, x, result
-
-    def workgroup(self, workgroup_id: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`: some rows of all sums. The last blocks may lack the last
-        row."""
-        shape = self.shape
-        copy = arith.divui(workgroup_id, self.index(shape.chunks))
-        target = self.times(copy, shape.algorithm.products * shape.product)
-        first = self.times(arith.remui(workgroup_id, self.index(shape.chunks)), shape.chunk)
-        last = arith.minui(self.add(first, shape.chunk), self.index(shape.height))
-        missing = shape.height * shape.algorithm.rows - shape.rows
-        full = arith.minui(last, self.index(shape.height - (1 if missing else 0)))
-        self.repeat(first, full, lambda row: self._row(row, shape.algorithm.rows, target))
-        if missing:
-            present = shape.algorithm.rows - missing
-            self.repeat(full, last, lambda row: self._row(row, present, target))
-
-    def _row(self, row: ir.Value, present: int, target: ir.Value) -> None:
-        """Emit one row of each sum; only the first `present` rows of blocks have that row."""
-        shape, algorithm = self.shape, self.shape.algorithm
-        starts = [
-            self.add(self.times(self.add(row, down * shape.height), shape.k), across)
-            for down in range(present)
-            for across in range(0, shape.k, shape.width)
-        ]
-
-        def vectors(at: ir.Value) -> None:
-            held = [self.load(self.x, arith.addi(start, at)) for start in starts]
-            for product, signs in enumerate(algorithm.left):
-                position = self.add(self.times(row, shape.width), product * shape.product)
-                position = arith.addi(position, target)
-                total = self.signed_sum(signs[: len(held)], held)
-                self.store(total, self.result, arith.addi(position, at))
-
-        self.loop(
-            (self.index(0), self.index(shape.width)), [],
-            lambda at, registers: (vectors(at), registers)[1], step=self.lanes,
-        )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class StrassenShape(RowBlocks):
-    """``[rows, k] x [k, columns]``, where `k` is the K of a block."""
-
-    rows: int
-    k: int
-    columns: int
-    blocks: str
-    nr: int
-    lanes: int
-    mr: int
-    """Maximum rows of a register tile (MR)."""
-    wanted: int
-    """Workgroups wanted, for threads to share."""
-    cpu: CpuModel
-    replicas: int = 1
-    """Copies of the sums of rows; each share of the workgroups reads its own."""
-
-    @property
-    def breadth(self) -> int:
-        """Columns of a block of the result."""
-        return -(-self.columns // self.algorithm.columns)
-
-    @property
-    def panels(self) -> int:
-        return -(-self.breadth // self.nr)
-
-    @property
-    def flops(self) -> int:
-        """FLOPs of the products, without the sums."""
-        return 2 * self.algorithm.products * self.height * self.k * self.breadth
-
-    @property
-    def terms(self) -> int:
-        """Stride from the sums of rows of one product to those of the next, in elements."""
-        return terms_size(self.height, self.k)
-
-    @property
-    def mc(self) -> int:
-        """Rows in a workgroup: a divisor of the rows of a block that gives enough workgroups."""
-        held = int(self.cpu.l2_bytes * SCRATCH_SHARE)
-        most = max(1, held // (self.algorithm.products * self.nr * 4))
-        divisors = [n for n in range(min(most, self.height), 0, -1) if self.height % n == 0]
-        many = [n for n in divisors if self.height // n * self.panels >= self.wanted]
-        return next((n for n in many if n >= FEW_ROWS), divisors[0])
-
-    @property
-    def m_blocks(self) -> int:
-        """Row blocks over which the workgroups are split."""
-        return self.height // self.mc
-
-    @property
-    def nc_panels(self) -> int:
-        """Panels in a workgroup: a divisor of all panels."""
-        wanted = max(1, self.m_blocks * self.panels // self.wanted)
-        return next(n for n in range(wanted, 0, -1) if self.panels % n == 0)
-
-    @property
-    def n_blocks(self) -> int:
-        return self.panels // self.nc_panels
-
-    @property
-    def workgroups(self) -> int:
-        return self.m_blocks * self.n_blocks
-
-    @property
-    def k_blocks(self) -> int:
-        """K blocks, all of equal size."""
-        most = max(1, int(self.cpu.l2_bytes * WEIGHTS_SHARE) // (self.nr * 4))
-        wanted = -(-self.k // most)
-        return next(n for n in range(wanted, self.k + 1) if self.k % n == 0)
-
-    @property
-    def kc(self) -> int:
-        """Lines in a K block (KC)."""
-        return self.k // self.k_blocks
-
-    @property
-    def product(self) -> int:
-        """Elements of one product, padded by a vector: buffers a power of two apart would compete
-        for too few cache sets."""
-        return self.mc * self.nr + self.lanes
-
-    @property
-    def scratch(self) -> int:
-        """Scratch elements of a workgroup."""
-        return self.algorithm.products * self.product
+from .register_tiles import (
+    RegisterTiles,
+    even_register_tiles,
+    falling_tiles,
+    prefetch_per_row,
+    prefetch_share,
+)
+from .sizes import Index, product
+from .strassen_shape import Sharing, StrassenShape
 
 
 class StrassenEmitter(VectorEmitter):
@@ -244,40 +44,56 @@ class StrassenEmitter(VectorEmitter):
         self.shape, self.x, self.weights, self.output = shape, x, weights, output
         self.scratch, self.epilogue = scratch, epilogue
 
-    def workgroup(self, workgroup_id: ir.Value) -> None:
+    def workgroup(self, workgroup_id: ir.Value, rows: ir.Value | None = None) -> None:
         """Emit workgroup `workgroup_id`; the groups of panels of a block of rows are
         consecutive."""
-        shape = self.shape
-        block = arith.divui(workgroup_id, self.index(shape.n_blocks))
-        group = arith.remui(workgroup_id, self.index(shape.n_blocks))
-        first = self.times(block, shape.mc)
-        start = self.times(group, shape.nc_panels)
+        shape, sharing = self.shape, self.shape.sharing(rows)
+        block = arith.divui(workgroup_id, self.index(sharing.n_blocks))
+        group = arith.remui(workgroup_id, self.index(sharing.n_blocks))
+        start = self.times(group, sharing.nc_panels)
+        end = self.add(start, sharing.nc_panels)
+        if rows is not None:
+            end = arith.minui(end, self.index(shape.panels))
         held = self.times(workgroup_id, shape.scratch)
-        terms = self.times(self._share(workgroup_id), shape.algorithm.products * shape.terms)
+        copy = self._share(workgroup_id, sharing)
+        terms = self.times(copy, product(sharing.terms, shape.algorithm.products))
+        lines = self._lines(self.times(block, sharing.mc), sharing)
 
         def panel(panel: ir.Value) -> None:
-            def product(at: ir.Value) -> None:
-                rows = arith.addi(terms, self.times(at, shape.terms))
-                rows = arith.addi(rows, self.times(first, shape.k))
-                self._multiply(at, panel, rows, held)
+            def multiply(at: ir.Value) -> None:
+                rows = arith.addi(terms, self.times(at, sharing.terms))
+                rows = arith.addi(rows, self.times(lines.first, shape.k))
+                self._multiply(at, panel, rows, held, lines)
 
-            self.repeat(0, shape.algorithm.products, product)
-            self.repeat(0, shape.mc, lambda row: self._combine(row, panel, first, held))
+            self.repeat(0, shape.algorithm.products, multiply)
+            self.repeat(0, lines.count, lambda row: self._combine(row, panel, lines, held, sharing))
 
-        self.repeat(start, self.add(start, shape.nc_panels), panel)
+        self.repeat(start, end, panel)
 
-    def _share(self, workgroup_id: ir.Value) -> ir.Value:
+    def _lines(self, first: ir.Value, sharing: Sharing) -> "_Lines":
+        """The rows of a workgroup from row `first` on."""
+        shape = self.shape
+        if isinstance(sharing.mc, int):
+            return _Lines(first, sharing.mc, even_register_tiles(sharing.mc, shape.mr))
+        left = arith.subi(self.index(sharing.height), first)
+        count = arith.minui(sharing.mc, left)
+        ahead = prefetch_per_row(self, shape.kc * shape.nr, count)
+        return _Lines(first, count, falling_tiles(self, count, shape.mr), ahead)
+
+    def _share(self, workgroup_id: ir.Value, sharing: Sharing) -> ir.Value:
         """The share of workgroup `workgroup_id`, of equal shares as those of
         `work-stealing-dispatch`."""
-        shape = self.shape
-        end = self.add(self.times(workgroup_id, shape.replicas), shape.replicas - 1)
-        return arith.divui(end, self.index(shape.workgroups))
+        copies = sharing.replicas
+        more = copies - 1 if isinstance(copies, int) else arith.subi(copies, self.index(1))
+        end = self.add(self.times(workgroup_id, copies), more)
+        return arith.divui(end, self.index(sharing.workgroups))
 
-    def _multiply(self, product: ir.Value, panel: ir.Value, rows: ir.Value, held: ir.Value) -> None:
+    def _multiply(
+        self, product: ir.Value, panel: ir.Value, rows: ir.Value, held: ir.Value, lines: "_Lines"
+    ) -> None:
         """Emit one product: the rows at `rows` by a panel, into scratch from `held` on."""
         shape = self.shape
-        number = arith.addi(self.times(panel, shape.algorithm.products), product)
-        weights = self.times(number, shape.k * shape.nr)
+        weights = self._weights(panel, product)
         target = arith.addi(held, self.times(product, shape.product))
 
         def block(number: ir.Value) -> None:
@@ -286,18 +102,45 @@ class StrassenEmitter(VectorEmitter):
             continues = None
             if shape.k_blocks > 1:
                 continues = self.compare(arith.CmpIPredicate.ne, number, 0)
-            self._tiles(arith.addi(rows, start), line, target, continues)
+            next_ = self.add(line, shape.kc * shape.nr)
+            if self._gaps:
+                is_last = self.compare(arith.CmpIPredicate.eq, number, shape.k_blocks - 1)
+                following = self._weights(panel, self.add(product, 1))
+                next_ = arith.select(is_last, following, next_)
+            self._tiles(arith.addi(rows, start), line, next_, target, continues, lines)
 
         self.repeat(0, shape.k_blocks, block)
 
+    @property
+    def _gaps(self) -> list[int]:
+        """The places of weights that belong to no product."""
+        slots = self.shape.slots
+        return sorted(set(range(slots[-1])) - set(slots))
+
+    def _weights(self, panel: ir.Value, product: ir.Value) -> ir.Value:
+        """The first weight of a product in a panel; behind the last product, that of the next
+        panel."""
+        shape, place = self.shape, product
+        for gap in self._gaps:
+            is_behind = self.compare(arith.CmpIPredicate.uge, place, gap)
+            place = arith.addi(place, arith.index_castui(ir.IndexType.get(), is_behind))
+        place = arith.addi(self.times(panel, shape.slots[-1]), place)
+        return self.times(place, shape.k * shape.nr)
+
     def _tiles(
-        self, rows: ir.Value, weights: ir.Value, target: ir.Value, continues: ir.Value | None
+        self,
+        rows: ir.Value,
+        weights: ir.Value,
+        next_: ir.Value,
+        target: ir.Value,
+        continues: ir.Value | None,
+        lines: "_Lines",
     ) -> None:
         """Multiply one K block, the elements at `rows` and at `weights`, into scratch at `target`,
-        accumulating where `continues` holds."""
+        accumulating where `continues` holds; the weights at `next_` follow."""
         shape = self.shape
         parts = long_vectors(shape.nr, shape.lanes)
-        for tiles in even_register_tiles(shape.mc, shape.mr):
+        for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
                 line = self.add(self.times(number, tiles.size), tiles.first)
@@ -307,7 +150,7 @@ class StrassenEmitter(VectorEmitter):
                 accumulators = self._start(position, self.zeros(tiles.size, parts), continues)
                 accumulators = self.multiply(
                     factors, self.weights, weights, shape.kc, accumulators,
-                    self._ahead(weights, line),
+                    self._ahead(next_, line, tiles.size, lines),
                 )  # fmt: skip
                 self.store_all(accumulators, self.scratch, position)
 
@@ -320,17 +163,19 @@ class StrassenEmitter(VectorEmitter):
         lanes = [lanes_of(zero) for zero in zeros]
         return self.when(continues, lambda: self.load_all(self.scratch, position, lanes), zeros)
 
-    def _ahead(self, weights: ir.Value, line: ir.Value) -> Prefetch:
-        """The part of the next weights to prefetch while the tile at row `line` of the block is
-        multiplied."""
+    def _ahead(self, next_: ir.Value, line: ir.Value, size: int, lines: "_Lines") -> Prefetch:
+        """The part of the weights at `next_` to prefetch while the tile of `size` rows at row
+        `line` of the block is multiplied."""
         shape = self.shape
-        next_ = self.add(weights, shape.kc * shape.nr)
-        tiles = sum(count for count, _ in even_tiles(shape.mc, shape.mr))
-        per_line = -(-shape.kc * shape.nr // shape.mc)
-        start = self.add(next_, self.times(line, per_line))
-        return Prefetch(start, max(1, -(-shape.nr // tiles)))
+        if lines.ahead is not None:
+            return prefetch_share(self, next_, line, size, lines.ahead, shape.kc, shape.nr)
+        tiles = sum(int(each.count) for each in lines.tiles)
+        per_line = -(-shape.kc * shape.nr // lines.count)
+        return Prefetch(self.add(next_, self.times(line, per_line)), max(1, -(-shape.nr // tiles)))
 
-    def _combine(self, row: ir.Value, panel: ir.Value, first: ir.Value, held: ir.Value) -> None:
+    def _combine(
+        self, row: ir.Value, panel: ir.Value, lines: "_Lines", held: ir.Value, sharing: Sharing
+    ) -> None:
         """Emit one row of each block of the result, for the columns of a panel."""
         shape, algorithm = self.shape, self.shape.algorithm
         line = arith.addi(held, self.times(row, shape.nr))
@@ -345,16 +190,18 @@ class StrassenEmitter(VectorEmitter):
             for down in range(algorithm.rows):
                 signs = algorithm.result[down * algorithm.columns :][: algorithm.columns]
                 sums = [self.signed_sum(each, products) for each in signs]
-                self._store(down, arith.addi(first, row), feature, sums)
+                self._store(down, arith.addi(lines.first, row), feature, sums, sharing)
             return registers
 
         self.loop((self.index(0), self.index(shape.nr)), [], vectors, step=self.lanes)
 
-    def _store(self, down: int, row: ir.Value, feature: ir.Value, sums: Registers) -> None:
+    def _store(
+        self, down: int, row: ir.Value, feature: ir.Value, sums: Registers, sharing: Sharing
+    ) -> None:
         """Apply the epilogue to `sums`, one for each block in block row `down` of the result, and
         store them, unless the result lacks that row."""
         shape = self.shape
-        line = self.add(row, down * shape.height)
+        line = self.add(row, product(sharing.height, down)) if down else row
         positions = []
         for across in range(shape.algorithm.columns):
             column = self.add(feature, across * shape.breadth)
@@ -366,9 +213,11 @@ class StrassenEmitter(VectorEmitter):
             for position, value in zip(positions, self.epilogue(positions, sums), strict=True):
                 self.store(value, self.output, position.offset, position.mask)
 
-        if (down + 1) * shape.height <= shape.rows:
+        rows, height = sharing.rows, sharing.height
+        known = isinstance(rows, int) and isinstance(height, int)
+        if not down or (known and (down + 1) * height <= rows):
             return store()
-        there = self.compare(arith.CmpIPredicate.ult, line, shape.rows)
+        there = self.compare(arith.CmpIPredicate.ult, line, rows)
         return self.choose(there, store, lambda: None)
 
     def _mask(self, across: int, feature: ir.Value) -> ir.Value | None:
@@ -378,3 +227,14 @@ class StrassenEmitter(VectorEmitter):
         if columns == shape.panels * shape.nr:
             return None
         return self.lanes_below(arith.subi(self.index(columns), feature))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The rows of a workgroup: the first one, their number, their register tiles, and the elements
+    of the next weights to prefetch per row, if rows are dynamic."""
+
+    first: ir.Value
+    count: Index
+    tiles: list[RegisterTiles]
+    ahead: ir.Value | None = None

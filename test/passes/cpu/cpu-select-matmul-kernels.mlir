@@ -183,3 +183,44 @@ func.func @blocks(%x: tensor<1x128x768xf32>) -> tensor<1x128x768xf32> {
   %y = "graph.matmul"(%x, %w) : (tensor<1x128x768xf32>, tensor<768x768xf32>) -> tensor<1x128x768xf32>
   return %y : tensor<1x128x768xf32>
 }
+
+// -----
+
+// Of named rows, the run chooses; the panels have nine sums and nine blocks.
+
+// CHECK-LABEL: @named_rows
+// CHECK: "graph.packed_matmul"
+// STRASSEN-LABEL: @named_rows
+// STRASSEN: "graph.plain_or_strassen_matmul"(%arg0, %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, least = 114 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64}
+// STRASSEN-SAME: tensor<4x18x256x64xf32>) -> tensor<?x768xf32, ["rows"]>
+func.func @named_rows(%x: tensor<?x768xf32, ["rows"]>) -> tensor<?x768xf32, ["rows"]> {
+  %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<?x768xf32, ["rows"]>, tensor<768x768xf32>) -> tensor<?x768xf32, ["rows"]>
+  return %y : tensor<?x768xf32, ["rows"]>
+}
+
+// -----
+
+// So are rows of a pointwise convolution, whose images are named.
+
+// STRASSEN-LABEL: @named_images
+// STRASSEN-NOT: im2col
+// STRASSEN: "graph.plain_or_strassen_matmul"{{.*}}blocks = "2x2x2"
+func.func @named_images(%x: tensor<?x7x7x1024xf32, ["n"]>) -> tensor<?x7x7x512xf32, ["n"]> {
+  %w = "graph.constant"() {value = dense<0.3> : tensor<1x1x1024x512xf32>} : () -> tensor<1x1x1024x512xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 0, 0>, layout = "channels_last", low = array<i64: 0, 0>, strides = array<i64: 1, 1>} : (tensor<?x7x7x1024xf32, ["n"]>, tensor<1x1x1024x512xf32>) -> tensor<?x7x7x512xf32, ["n"]>
+  return %y : tensor<?x7x7x512xf32, ["n"]>
+}
+
+// -----
+
+// 16 bits hold the weights, which stay so for any number of rows.
+
+// STRASSEN-LABEL: @half
+// STRASSEN-NOT: strassen
+// STRASSEN: "graph.packed_matmul"{{.*}}xf16>
+func.func @half(%x: tensor<?x768xf32, ["rows"]>) -> tensor<?x768xf32, ["rows"]> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<768x768xf32>} : () -> tensor<768x768xf32>
+  %y = "graph.matmul"(%x, %w) : (tensor<?x768xf32, ["rows"]>, tensor<768x768xf32>) -> tensor<?x768xf32, ["rows"]>
+  return %y : tensor<?x768xf32, ["rows"]>
+}

@@ -12,8 +12,8 @@ from graphc.compiler.driver import make_options
 from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
 from graphc.passes.cpu import strassen
-from graphc.passes.cpu.strassen import best_blocks
-from graphc.passes.kernels.strassen import StrassenShape
+from graphc.passes.cpu.strassen import BlocksOfMany, best_blocks, best_blocks_of_many
+from graphc.passes.kernels.strassen_shape import StrassenShape
 
 F32 = np.dtype(np.float32)
 SIZES = [(65, 288, 401), (64, 96, 96), (131, 64, 257), (2, 48, 1000), (390, 144, 290), (7, 32, 35)]
@@ -88,6 +88,114 @@ def test_interpreted():
         assert np.abs(found - truth).max() <= 3e-6 * np.abs(truth).max()
 
 
+NAMED_ROWS = [1, 7, 40, 41, 7, 131, 130, 131, 390, 1, 64, 0]
+"""Rows of successive runs: fewer than pay and more, odd ones, growing and shrinking."""
+BY_ROWS = [(288, 401), (96, 96), (144, 290), (48, 1000)]
+"""K and columns of matmuls of these."""
+
+
+@pytest.fixture
+def from_forty_rows(any_size, monkeypatch):
+    """Small products by blocks, of 40 rows or more."""
+    del any_size
+    monkeypatch.setattr(strassen, "BLOCK_ROWS", 20)
+
+
+def _model_of_named_rows():
+    """relu(x w + b) + r for the matrices of `BY_ROWS` and rows that are named, and a function that
+    gives inputs and results in float64 for a number of rows."""
+    random = np.random.default_rng(1)
+    nodes, inputs, constants = [], {}, {}
+    for i, (k, columns) in enumerate(BY_ROWS):
+        constants[f"w{i}"] = random.standard_normal((k, columns), np.float32)
+        constants[f"b{i}"] = random.standard_normal(columns, np.float32)
+        inputs[f"x{i}"] = (np.float32, ("batch", "rows", k))
+        inputs[f"r{i}"] = (np.float32, ("batch", "rows", columns))
+        nodes += [
+            helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"m{i}"]),
+            helper.make_node("Add", [f"m{i}", f"b{i}"], [f"a{i}"]),
+            helper.make_node("Relu", [f"a{i}"], [f"n{i}"]),
+            helper.make_node("Add", [f"n{i}", f"r{i}"], [f"y{i}"]),
+        ]
+
+    def truth(feeds, i):
+        product = feeds[f"x{i}"].astype(np.float64) @ constants[f"w{i}"]
+        return np.maximum(product + constants[f"b{i}"], 0) + feeds[f"r{i}"]
+
+    def feed(rows):
+        lead = (2, rows // 2) if rows % 2 == 0 else (1, rows)
+        feeds = {
+            name: random.standard_normal((*lead, shape[-1]), np.float32)
+            for name, (_, shape) in inputs.items()
+        }
+        return feeds, [truth(feeds, i) for i in range(len(BY_ROWS))]
+
+    outputs = [f"y{i}" for i in range(len(BY_ROWS))]
+    return build_model(nodes, inputs, outputs, constants, opset=17), feed
+
+
+def _compare(compiled, feed, rows):
+    feeds, truths = feed(rows)
+    for size, found, truth in zip(BY_ROWS, compiled.run(None, feeds), truths, strict=True):
+        assert found.shape == truth.shape, (rows, size)
+        largest = np.abs(truth).max(initial=0)
+        assert np.abs(found - truth).max(initial=0) <= 3e-6 * largest, (rows, size)
+
+
+@pytest.mark.usefixtures("from_forty_rows")
+@pytest.mark.parametrize(("vector_bits", "threads"), [(256, 2), (512, 1)])
+def test_compiled_for_named_rows(vector_bits, threads):
+    model, feed = _model_of_named_rows()
+    pipeline = (
+        f"cpu-select-matmul-kernels{{vector-bits={vector_bits} allow-strassen=true "
+        f"threads={threads}}},graph-fuse-epilogue,canonicalize"
+    )
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert program.count("graph.plain_or_strassen_matmul") == len(BY_ROWS)
+    assert program.count("least = 40") == len(BY_ROWS)
+    compiled = graphc.compile(model, pipeline=pipeline, threads=threads)
+    assert len(compiled.report.rewrites["strassen-by-rows"].nodes) == len(BY_ROWS)
+    for rows in NAMED_ROWS:
+        _compare(compiled, feed, rows)
+
+
+@pytest.mark.usefixtures("from_forty_rows")
+def test_interpreted_for_named_rows():
+    model, feed = _model_of_named_rows()
+    pipeline = "cpu-select-matmul-kernels{vector-bits=512 allow-strassen=true}"
+    compiled = graphc.compile(model, target="interpret", pipeline=pipeline, check_rewrites=True)
+    for rows in NAMED_ROWS:
+        _compare(compiled, feed, rows)
+
+
+@pytest.mark.parametrize(("name", "places"), [("2x2x2", 9), ("2x3x3", 18)])
+def test_blocks_that_are_multiplied_as_they_are_have_one_place(name, places):
+    """Beside the sums, each block of the weights is stored once, for both kernels."""
+    algorithm = graph.ALGORITHMS[name]
+    assert (algorithm.right[algorithm.sums :] >= 0).all()
+    assert (algorithm.right[algorithm.sums :].sum(1) == 1).all()
+    assert algorithm.slots[-1] == places == algorithm.sums + algorithm.k * algorithm.columns
+    w = np.random.default_rng(0).standard_normal((24, 50), np.float32)
+    panels, sums = graph.pack_sums_and_blocks(w, name, 8), graph.pack_sums(w, name, 8)
+    assert np.array_equal(panels[:, algorithm.slots[:-1]], sums)
+
+
+@pytest.mark.parametrize(
+    ("weights", "threads", "found"),
+    [
+        ((768, 768), 2, BlocksOfMany("2x3x3", 114)),  # 2^26 multiplications
+        ((768, 3072), 2, BlocksOfMany("2x3x3", 64)),  # blocks of 32 rows
+        ((768, 768), 9, BlocksOfMany("2x3x3", 192)),  # four pieces of 32 rows by 256 columns
+        ((1024, 512), 2, BlocksOfMany("2x2x2", 128)),
+        ((768, 500), 1, "blocks would have fewer than 256 lines or columns, or K no whole vectors"),
+        ((1000, 1000), 1, "blocks would have fewer"),
+    ],
+)
+def test_rows_from_which_it_pays(weights, threads, found):
+    chosen = best_blocks_of_many(np.ones(weights, np.float32), 16, threads)
+    assert chosen == found or (isinstance(chosen, str) and chosen.startswith(found))
+
+
 @pytest.mark.parametrize(
     ("rows", "weights", "blocks"),
     [
@@ -145,6 +253,7 @@ def test_weights_whose_sums_are_not_finite_stay(weight):
     assert best_blocks(x, weights, 16)
     weights[3, 5] = weight
     assert best_blocks(x, weights, 16) is None
+    assert isinstance(best_blocks_of_many(weights, 16), str)
 
 
 @pytest.mark.parametrize(("precision", "allowed"), [("f32", "true"), ("strict", "false")])
