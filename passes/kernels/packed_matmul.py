@@ -328,7 +328,8 @@ class MatmulEmitter(VectorEmitter):
             share = -(-shape.kc * shape.line // shape.mc)
             step = max(1, -(-shape.line // tiles))
             return Prefetch(self.add(following, self.times(line, share)), step)
-        return prefetch_share(self, following, line, size, per_row, shape.kc, shape.line)
+        full = size if size == shape.mr else None
+        return prefetch_share(self, following, line, per_row, full, shape.kc, shape.line)
 
     def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel: as long as instructions take, if they

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from ...mlir import arith, ir
 from .emitter import Prefetch, VectorEmitter, even_tiles
 
-AHEAD_SHARE = 1 / 2
-"""Share of a line of a panel that a tile of dynamic rows prefetches at a time, at most. Tiles of
-one or two rows, which wait for memory, may prefetch all of it."""
+SMALL_TILE_SHARE = 1 / 8
+"""Share of the next weights that a tile of fewer rows than fill the registers prefetches. If it
+is the only one, memory limits how fast weights are read, and more prefetches make it slower."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,16 @@ def prefetch_share(
     emitter: VectorEmitter,
     start: ir.Value,
     line: ir.Value,
-    size: int,
     per_row: ir.Value,
+    full_tile: int | None,
     kc: int,
     width: int,
 ) -> Prefetch:
-    """The share of the next weights, which begin at `start`, that the tile of `size` rows from row
-    `line` of a block on prefetches while `kc` lines of `width` elements are multiplied."""
-    most = width if size <= 2 else math.ceil(width * AHEAD_SHARE)
-    step = arith.ceildivui(emitter.times(per_row, size), emitter.index(kc))
-    step = arith.minui(step, emitter.index(most))
-    return Prefetch(emitter.add(start, arith.muli(line, per_row)), step, most)
+    """The share of the next weights, which begin at `start`, that the tile from row `line` of a
+    block on prefetches while `kc` lines of `width` elements are multiplied. `full_tile` are its
+    rows, if they fill the registers."""
+    at = emitter.add(start, arith.muli(line, per_row))
+    if full_tile is None:
+        return Prefetch(at, math.ceil(width * SMALL_TILE_SHARE))
+    step = arith.ceildivui(emitter.times(per_row, full_tile), emitter.index(kc))
+    return Prefetch(at, arith.minui(step, emitter.index(width)), width)

@@ -168,7 +168,8 @@ class StrassenEmitter(VectorEmitter):
         `line` of the block is multiplied."""
         shape = self.shape
         if lines.ahead is not None:
-            return prefetch_share(self, next_, line, size, lines.ahead, shape.kc, shape.nr)
+            full = size if size == shape.mr else None
+            return prefetch_share(self, next_, line, lines.ahead, full, shape.kc, shape.nr)
         tiles = sum(int(each.count) for each in lines.tiles)
         per_line = -(-shape.kc * shape.nr // lines.count)
         return Prefetch(self.add(next_, self.times(line, per_line)), max(1, -(-shape.nr // tiles)))
