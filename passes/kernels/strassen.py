@@ -13,6 +13,7 @@ from .emitter import (
     Prefetch,
     Registers,
     VectorEmitter,
+    even_tiles,
     lanes_of,
     long_vectors,
 )
@@ -170,8 +171,8 @@ class StrassenEmitter(VectorEmitter):
         if lines.ahead is not None:
             full = size if size == shape.mr else None
             return prefetch_share(self, next_, line, lines.ahead, full, shape.kc, shape.nr)
-        tiles = sum(int(each.count) for each in lines.tiles)
-        per_line = -(-shape.kc * shape.nr // lines.count)
+        tiles = sum(count for count, _ in even_tiles(shape.mc, shape.mr))
+        per_line = -(-shape.kc * shape.nr // shape.mc)
         return Prefetch(self.add(next_, self.times(line, per_line)), max(1, -(-shape.nr // tiles)))
 
     def _combine(
@@ -215,8 +216,9 @@ class StrassenEmitter(VectorEmitter):
                 self.store(value, self.output, position.offset, position.mask)
 
         rows, height = sharing.rows, sharing.height
-        known = isinstance(rows, int) and isinstance(height, int)
-        if not down or (known and (down + 1) * height <= rows):
+        if not down:
+            return store()
+        if isinstance(rows, int) and isinstance(height, int) and (down + 1) * height <= rows:
             return store()
         there = self.compare(arith.CmpIPredicate.ult, line, rows)
         return self.choose(there, store, lambda: None)

@@ -168,7 +168,7 @@ class StrassenShape(RowBlocks):
         return Sharing(
             rows, height, mc, panels, ceil_quotient(self.panels, panels), m_blocks,
             index(arith.addi(index(product(height, self.k)), index(terms_size(0, self.k)))),
-            count_replicas(height, self.replicas, self.mc),
+            count_replicas(index(height), self.replicas, self.mc),
         )  # fmt: skip
 
     def count_workgroups(self, rows: ir.Value) -> ir.Value:

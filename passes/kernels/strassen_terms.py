@@ -87,6 +87,7 @@ class TermsEmitter(VectorEmitter):
         first = self.times(arith.remui(workgroup_id, self.index(chunks)), shape.chunk)
         last = arith.minui(self.add(first, shape.chunk), self.index(height))
         if rows is None:
+            assert shape.rows is not None
             missing = shape.height * algorithm.rows - shape.rows
             present = [algorithm.rows - missing] if missing else []
             whole = self.index(shape.height - (1 if missing else 0))
