@@ -6,7 +6,7 @@ it in groups.
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref
-from .emitter import LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
+from .emitter import CACHE_LINE, LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
 from .group_dot import DOT_BF16, GroupDot, add_all_products
 from .packed_matmul import MatmulEmitter, MatmulShape
@@ -80,9 +80,12 @@ class VnniMatmulEmitter(MatmulEmitter):
             columns = [dot.load(right, self.times(at, dot.size)) for at in starts]
             element = self.add(left.start, self.times(index, dot.size))
             if ahead is not None:
-                at = self.add(ahead.start, self.times(index, ahead.step))
-                at = self.times(at, dot.size)
-                memref.prefetch(right, [at], is_write=False, locality_hint=2, is_data_cache=True)
+                for more in ahead.offsets(CACHE_LINE) if ahead.most else (0,):
+                    at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
+                    at = self.times(at, dot.size)
+                    memref.prefetch(
+                        right, [at], is_write=False, locality_hint=2, is_data_cache=True
+                    )
             ats = [self.add(element, product(left.stride, row)) for row in range(left.count)]
             factors = [dot.broadcast(left.memory, at, count) for at in ats]
             exact = self._exact(start, index)

@@ -160,6 +160,26 @@ def test_compiled_for_named_rows(vector_bits, threads):
 
 
 @pytest.mark.usefixtures("from_forty_rows")
+def test_compiled_for_named_images():
+    """The rows of a pointwise convolution are pixels."""
+    random = np.random.default_rng(2)
+    w = random.standard_normal((40, 64, 1, 1), np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"])
+    inputs = {"x": (np.float32, ("n", 64, 3, 5))}
+    model = build_model([node], inputs, ["y"], {"w": w}, opset=17)
+    pipeline = (
+        "graph-convert-layout,graph-fold-constants,"
+        "cpu-select-matmul-kernels{vector-bits=256 allow-strassen=true}"
+    )
+    compiled = graphc.compile(model, pipeline=pipeline, threads=1)
+    assert len(compiled.report.rewrites["strassen-by-rows-conv"].nodes) == 1
+    for n in (1, 4, 2, 3, 4):
+        x = random.standard_normal((n, 64, 3, 5), np.float32)
+        truth = np.einsum("nchw,oc->nohw", x.astype(np.float64), w[:, :, 0, 0])
+        assert np.abs(compiled(x) - truth).max() <= 3e-6 * np.abs(truth).max()
+
+
+@pytest.mark.usefixtures("from_forty_rows")
 def test_interpreted_for_named_rows():
     model, feed = _model_of_named_rows()
     pipeline = "cpu-select-matmul-kernels{vector-bits=512 allow-strassen=true}"
