@@ -197,6 +197,7 @@ FLOORS = {
         *("errors", "mlir", "dialects", "passes", "runtime", "compiler", "profiling", "debugging"),
         *("distributed", "placement", "quantization", "generation", "serving"),
     ),
+    "benchmarks/operators": ("errors", "frontend", "benchmarks"),
     "tools": (
         *("aliases", "errors", "mlir", "dialects", "frontend", "passes", "runtime", "compiler"),
         *(

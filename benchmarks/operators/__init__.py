@@ -1,0 +1,1 @@
+"""Every operator that ONNX Runtime has, at realistic sizes, beside ONNX Runtime."""
