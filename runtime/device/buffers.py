@@ -11,8 +11,8 @@ import numpy as np
 
 from ..elements import ELEMENT_TYPES
 from .device import Device, import_runtime
-from .dlpack import DLPackLayout, DLPackMemory, read_layout
-from .memory import address
+from .dlpack import read_layout
+from .memory import address, memory_at
 
 LOCAL = "DEVICE_LOCAL"
 BETWEEN = "HOST_LOCAL|DEVICE_VISIBLE"
@@ -84,20 +84,10 @@ def map_array(view: Any, dtype: np.dtype) -> np.ndarray:
 
 def keeping(device: Device, array: np.ndarray) -> np.ndarray:
     """A view of `array`, made by `map_array`, that keeps the device alive, too."""
-    layout = DLPackLayout(address(array), array.dtype, array.shape, None)
-    return np.asarray(_DeviceMemory(layout, array, device)).view(array.dtype)
-
-
-class _DeviceMemory(DLPackMemory):
-    """Memory of a device; keeps the buffer and the device alive while arrays use it."""
-
-    def __init__(self, layout: DLPackLayout, mapped: np.ndarray, device: Device):
-        super().__init__(layout, mapped, writeable=True)
-        self._device = device
-
-    def __del__(self) -> None:
-        # A buffer is returned to its device, so it must be released first.
-        self._owner = None
+    memory = memory_at(address(array), array.nbytes)
+    # A buffer is returned to its device, so it must be released first: in this order.
+    memory.mapped, memory.device = array, device
+    return np.ndarray(array.shape, array.dtype, memory)
 
 
 class Staging:

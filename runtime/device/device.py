@@ -27,10 +27,6 @@ _CACHING = {"local-sync": [f"caching:*=*;{_CACHED_BYTES};{_CACHED_BUFFERS}"]}
 need the same sizes. IREE's heap zeroes every buffer, which may take longer than the kernels that
 write it. ``local-task`` has a pool of its own."""
 
-_POOL_BYTES = {"local-task": 64 << 20}
-"""Size in bytes of the largest buffer that a driver's own pool keeps
-(``IREE_HAL_TASK_DEVICE_DEFAULT_POOL_RANGE_LENGTH_DEFAULT``)."""
-
 # Creating an instance, a driver, a context or an executable writes unguarded process-wide state
 # inside IREE, so that all of it happens under this lock. Running a model does not take it.
 setup_lock = threading.RLock()
@@ -100,12 +96,6 @@ class Device:
             for devices in (_devices, _in_software):
                 for key in [key for key, device in devices.items() if device is self]:
                     del devices[key]
-
-    @property
-    def pool_bytes(self) -> int | None:
-        """Size in bytes of the largest result whose memory the device keeps for later calls; None
-        if there is no such limit."""
-        return _POOL_BYTES.get(self.driver)
 
     def trim(self) -> None:
         """Return the memory of released buffers to the operating system."""

@@ -13,12 +13,14 @@ import numpy as np
 from .buffers import clone, keeping, map_array
 from .device import Device, import_runtime
 from .device_tensor import DeviceTensor
-from .dlpack import DLPackLayout, DLPackMemory
-from .memory import ALIGNMENT, address, aligned_empty, span
+from .memory import ALIGNMENT, address, aligned_empty, memory_at, span
+
+Span = tuple[int, int]
+"""The begin and end addresses of memory."""
 
 _IN_PLACE = 1 << 17
-"""Size in bytes from which using memory in place is cheaper than copying it: to import an input,
-and to hand out the memory of an output, take 6 us each, in which 128 KiB are copied."""
+"""Size in bytes from which using memory in place is cheaper than copying it: to import an input
+from another address than before, and to hand out the memory of an output, take a few us each."""
 
 
 class LocalInput:
@@ -34,43 +36,50 @@ class LocalInput:
         self._memory_type = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
         self._usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
         self.staging: np.ndarray | None = None
-        self._staged: tuple[Any, Any] = (None, None)
+        self._staged: tuple[Any, Span | None] = (None, None)
         self._small_shape: tuple[int, ...] | None = None
         """Shape of small arrays, which are always copied to the existing staging buffer."""
+        self._imported: tuple[Any, Span | None] = (None, None)
+        """The last view of memory of a caller, who may have freed it since."""
+        self._imported_shape: tuple[int, ...] | None = None
 
-    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, np.ndarray | None]:
-        """A buffer view with the contents of `value`, and the array whose memory it borrows.
+    def place(self, value: np.ndarray | DeviceTensor) -> tuple[Any, Span | None]:
+        """A buffer view with the contents of `value`, and the memory that it borrows.
 
         That memory belongs to the caller, or is reused by the next call. None if the view owns its
         memory.
         """
         if type(value) is np.ndarray and value.shape == self._small_shape:
-            self._staged[1][...] = value
+            self.staging[...] = value  # pyright: ignore[reportOptionalSubscript]
             return self._staged
         if isinstance(value, DeviceTensor):
             if value.on(self._device):
                 return value.as_feed(self._element_type), None
             value = value.numpy()  # from a device with another set of workers
-        if (
-            value.nbytes >= _IN_PLACE
-            and value.flags.c_contiguous
-            and value.dtype.isnative
-            and address(value) % self._alignment == 0
-        ):
-            return self._view(value), value
+        size = value.nbytes
+        if size >= _IN_PLACE and value.flags.c_contiguous and value.dtype.isnative:
+            begin = address(value)
+            if begin % self._alignment == 0:
+                return self._in_place((begin, begin + size), value.shape)
         if self.staging is None or self.staging.shape != value.shape:
             self.staging = aligned_empty(value.shape, value.dtype.newbyteorder("="))
-            self._staged = self._view(self.staging), self.staging
-            self._small_shape = value.shape if value.nbytes < _IN_PLACE else None
+            memory = span(self.staging)
+            self._staged = self._view(memory, value.shape), memory
+            self._small_shape = value.shape if size < _IN_PLACE else None
         np.copyto(self.staging, value)
         return self._staged
 
-    def _view(self, array: np.ndarray) -> Any:
-        if not array.flags.writeable:  # the import requires it, but nothing writes to an input
-            layout = DLPackLayout(address(array), array.dtype, array.shape, None)
-            array = np.asarray(DLPackMemory(layout, array, writeable=True))
+    def _in_place(self, memory: Span, shape: tuple[int, ...]) -> tuple[Any, Span | None]:
+        """A view of `memory`: that of the last call, if that had the same memory and shape."""
+        if memory != self._imported[1] or shape != self._imported_shape:
+            self._imported, self._imported_shape = (self._view(memory, shape), memory), shape
+        return self._imported
+
+    def _view(self, memory: Span, shape: tuple[int, ...]) -> Any:
+        begin, end = memory
+        array = memory_at(begin, end - begin)
         buffer = self._allocator.import_host_allocation(array, self._memory_type, self._usage)
-        return self._runtime.HalBufferView(buffer, array.shape, self._element_type)
+        return self._runtime.HalBufferView(buffer, shape, self._element_type)
 
 
 class LocalOutput:
@@ -109,11 +118,11 @@ class LocalMemory:
     Addresses are looked up once and lazily: calls of small models do not need them.
     """
 
-    def __init__(self, borrowed: Sequence[np.ndarray], feeds: Sequence[np.ndarray | DeviceTensor]):
+    def __init__(self, borrowed: Sequence[Span], feeds: Sequence[np.ndarray | DeviceTensor]):
         self._borrowed, self._feeds = borrowed, feeds
         self._added: list[np.ndarray | DeviceTensor] = []
-        self._arrays: list[tuple[int, int]] | None = None
-        self._tensors: list[tuple[int, int]] = []
+        self._arrays: list[Span] | None = None
+        self._tensors: list[Span] = []
 
     def add(self, value: np.ndarray | DeviceTensor) -> None:
         self._added.append(value)
@@ -122,7 +131,7 @@ class LocalMemory:
         """Return whether a C-contiguous array overlaps one of the arrays, or, with `tensors`, one
         of the tensors."""
         if self._arrays is None:
-            self._arrays = [*map(span, self._borrowed)]
+            self._arrays = [*self._borrowed]
             self._added = [*filter(_has_memory, self._feeds), *self._added]
         for value in self._added:
             if isinstance(value, DeviceTensor):

@@ -1,6 +1,7 @@
 """Aligned host memory, as compiled code requires it."""
 
 import ctypes
+import functools
 import math
 from typing import TYPE_CHECKING, Any, cast
 
@@ -42,3 +43,15 @@ def span(array: np.ndarray) -> tuple[int, int]:
     """The begin and end addresses of a C-contiguous array."""
     begin = address(array)
     return begin, begin + array.nbytes
+
+
+@functools.lru_cache(maxsize=256)
+def bytes_type(size: int) -> type[Any]:
+    """The type of `size` bytes of memory. It takes longer to make than a small model to run."""
+    return ctypes.c_char * size
+
+
+def memory_at(begin: int, size: int) -> Any:
+    """The `size` bytes at the address `begin`, for a new array; they must outlive it. Attributes
+    that are set on the result live as long as the array and its views."""
+    return bytes_type(size).from_address(begin)

@@ -102,8 +102,7 @@ class ExecutionContext:
         self, shapes: list[tuple[int, ...]] | None, given: Sequence[Any], call_spec: CallSpec
     ) -> None:
         """Take the memory of outputs like `given` from the caller if two calls in a row had the
-        same `shapes`, asked for all outputs, and these are small, or too large for the device to
-        keep their memory."""
+        same `shapes` and asked for all outputs."""
         again, self._shapes, self._preallocated = shapes == self._shapes, shapes, None
         if not again or [*call_spec.outputs] != [*range(len(self._outputs))]:
             return
@@ -112,17 +111,15 @@ class ExecutionContext:
 
     def _preallocate(
         self, outputs: Sequence[np.ndarray], shapes: list[tuple[int, ...]] | None
-    ) -> PreallocatedOutputs | RecycledOutputs | None:
+    ) -> PreallocatedOutputs | RecycledOutputs:
         device, into = self._device, self._entry_point.into
         size = self._entry_point.into_transients
-        if device.pool_bytes is not None and any(e.nbytes > device.pool_bytes for e in outputs):
-            self._transients.release()
-            self._arguments = None
-            transients = Transients(device, size)
-            return RecycledOutputs(device, into, self.slots, outputs, shapes, transients)
         if are_small(outputs) and not size.buffers:
             return PreallocatedOutputs(device, into, self.slots, outputs, shapes)
-        return None
+        self._transients.release()
+        self._arguments = None
+        transients = Transients(device, size)
+        return RecycledOutputs(device, into, self.slots, outputs, shapes, transients)
 
     def _run_entry(
         self, vm_context: Any, feeds: Sequence[np.ndarray | DeviceTensor], call_spec: CallSpec

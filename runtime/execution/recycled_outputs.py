@@ -1,15 +1,13 @@
 """Calls with large outputs, in memory that is reused once nobody holds an output in it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..device.device import Device, import_runtime
 from ..device.device_tensor import DeviceTensor
-from ..device.dlpack import DLPackLayout, DLPackMemory
-from ..device.memory import address, aligned_empty
+from ..device.memory import address, aligned_empty, bytes_type
 from .arguments import Arguments, Slot
 from .transients import Transients
 
@@ -18,26 +16,32 @@ _SPARE_BLOCKS = 2
 after the next one was returned."""
 
 
-@dataclass(frozen=True)
 class _Block:
-    """Memory of one output: an array over all of it, and its buffer on the device."""
+    """Memory of one output: its address, its buffer on the device, and the array that owns it."""
 
-    array: np.ndarray
-    buffer: Any
+    def __init__(self, array: np.ndarray, buffer: Any):
+        self.begin, self.buffer, self._array = address(array), buffer, array
 
 
-class _Loan(DLPackMemory):
-    """The memory of `block`, which goes to `spare` when no array uses it any more."""
+class _Output:
+    """The memory of one output, of `shape` and `dtype`."""
 
-    def __init__(self, block: _Block, spare: list[_Block]):
-        array = block.array
-        layout = DLPackLayout(address(array), array.dtype, array.shape, None)
-        super().__init__(layout, block, writeable=True)
-        self._spare = spare
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
+        self.shape, self.dtype = shape, dtype
+        self.spare: list[_Block] = []
+        size = np.empty(0, dtype).itemsize * int(np.prod(shape, dtype=np.int64))
+        self._loan: Any = type("_Loan", (bytes_type(size),), {"__del__": _give_back})
 
-    def __del__(self) -> None:
-        if len(self._spare) < _SPARE_BLOCKS:
-            self._spare.append(self._owner)
+    def lend(self, block: _Block) -> np.ndarray:
+        """An array over `block`, which goes to the spare ones when no array uses it any more."""
+        loan = self._loan.from_address(block.begin)
+        loan.block, loan.spare = block, self.spare
+        return np.ndarray(self.shape, self.dtype, loan)
+
+
+def _give_back(loan: Any) -> None:
+    if len(loan.spare) < _SPARE_BLOCKS:
+        loan.spare.append(loan.block)
 
 
 class RecycledOutputs:
@@ -58,14 +62,17 @@ class RecycledOutputs:
         shapes: Sequence[tuple[int, ...]] | None,
         transients: Transients,
     ):
-        self._function, self._slots, self._shapes = function, slots, shapes
+        self._function, self._shapes = function, shapes
         self._transients = transients
-        self._kinds = [(each.shape, each.dtype) for each in outputs]
-        self._spare: list[list[_Block]] = [[] for _ in outputs]
+        self._outputs = [_Output(each.shape, each.dtype) for each in outputs]
         self._runtime = runtime = import_runtime()
         self._allocator = device.hal.allocator
         self._memory = runtime.MemoryType.HOST_LOCAL | runtime.MemoryType.DEVICE_VISIBLE
         self._usage = runtime.BufferUsage.DEFAULT | runtime.BufferUsage.MAPPING
+        self._arguments = Arguments(slots)
+        self._blocks: list[_Block] = []
+        """Those of the last call, with the `_buffers` of its argument list."""
+        self._buffers: list[Any] = []
 
     def run(
         self, vm_context: Any, feeds: Sequence[Any], outputs: Sequence[int]
@@ -73,27 +80,25 @@ class RecycledOutputs:
         """Run the function; return the requested `outputs`, or None for feeds of other shapes."""
         if self._shapes is not None and self._shapes != [feed.shape for feed in feeds]:
             return None
-        blocks = [self._take(index) for index in range(len(self._kinds))]
-        buffers = [block.buffer for block in blocks]
-        arguments = self._bind(feeds, buffers)
+        blocks = [self._take(output) for output in self._outputs]
+        if blocks != self._blocks:
+            self._blocks, self._buffers = blocks, self._buffers_of(blocks)
+        arguments, _ = self._arguments.bind(feeds, self._buffers)
         if self._transients.fit(vm_context, [feed.shape for feed in feeds], arguments):
-            arguments = self._bind(feeds, buffers)
+            self._buffers = self._buffers_of(blocks)
+            arguments, _ = self._arguments.bind(feeds, self._buffers)
         results = self._runtime.VmVariantList(len(blocks))
         vm_context.invoke(self._function, arguments, results)
-        arrays = [
-            np.asarray(_Loan(block, spare)).view(block.array.dtype)
-            for block, spare in zip(blocks, self._spare, strict=True)
-        ]
+        arrays = [output.lend(block) for output, block in zip(self._outputs, blocks, strict=True)]
         return [arrays[index] for index in outputs]
 
-    def _bind(self, feeds: Sequence[Any], buffers: Sequence[Any]) -> Any:
-        arguments = Arguments(self._slots, [*self._transients.buffers(), *buffers])
-        return arguments.bind(feeds)[0]
+    def _buffers_of(self, blocks: Sequence[_Block]) -> list[Any]:
+        return [*self._transients.buffers(), *(block.buffer for block in blocks)]
 
-    def _take(self, index: int) -> _Block:
+    def _take(self, output: _Output) -> _Block:
         try:
-            return self._spare[index].pop()
+            return output.spare.pop()
         except IndexError:
-            array = aligned_empty(*self._kinds[index])
+            array = aligned_empty(output.shape, output.dtype)
             buffer = self._allocator.import_host_allocation(array, self._memory, self._usage)
             return _Block(array, buffer)

@@ -54,10 +54,7 @@ def test_some_outputs(destined):
     assert run(model, names=["z", "y", "z"]) == (27, 9, 27)
 
 
-def test_large_and_empty_outputs_are_handed_out(destined):
-    _, ways = destined
-    assert ways(4096, 4096, 4096)[-1] == PRODUCTS
-    assert ways(4097, 4097, 4097)[-1] == SUMS
+def test_empty_outputs_are_handed_out(destined):
     model, _ = destined
     for _ in range(4):
         assert model(np.ones((0, 4), np.float32))[0].shape == (0, 4)

@@ -1,4 +1,4 @@
-"""Outputs too large for the device to keep their memory: it is reused when nobody holds them."""
+"""Outputs that are not copied: their memory is reused when nobody holds them."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,16 +10,16 @@ from onnx import helper
 import graphc
 from graphc.passes.linalg import dps_entry, externalize_transients
 from graphc.runtime import load
-from graphc.runtime.device import device
 from graphc.runtime.device.memory import address
+from graphc.runtime.execution import preallocated_outputs
 
 BATCH = 600
-"""Outputs of 9,600 bytes, more than the pool is said to keep."""
+"""Outputs of 9,600 bytes, more than are said to be copied."""
 
 
 @pytest.fixture(autouse=True)
 def small_pool(monkeypatch):
-    monkeypatch.setitem(device._POOL_BYTES, "local-task", 1 << 10)
+    monkeypatch.setattr(preallocated_outputs, "_MOST_BYTES", 1 << 10)
     for module in (dps_entry, externalize_transients):
         monkeypatch.setattr(module, "POOL_BYTES", 1 << 10)
 
