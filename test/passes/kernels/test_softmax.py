@@ -1,4 +1,4 @@
-"""Softmax by a kernel of our own, where rows end within a vector."""
+"""Softmax and its logarithm by a kernel of our own."""
 
 import numpy as np
 from onnx import TensorProto, helper
@@ -12,6 +12,12 @@ def _expected(x):
     with np.errstate(invalid="ignore"):
         powers = np.exp(x.astype(np.float64) - x.max(-1, keepdims=True))
         return powers / powers.sum(-1, keepdims=True)
+
+
+def _expected_logarithm(x):
+    with np.errstate(invalid="ignore"):
+        below = x.astype(np.float64) - x.max(-1, keepdims=True)
+        return below - np.log(np.exp(below).sum(-1, keepdims=True))
 
 
 def _draw(random, shape):
@@ -29,9 +35,13 @@ def _draw(random, shape):
 
 
 def _compiled(dims):
-    """A model with a softmax for each of `dims`, of numbers and names."""
+    """A model with a softmax and its logarithm for each of `dims`, of numbers and names."""
     names = [f"x{i}" for i in range(len(dims))]
-    nodes = [helper.make_node("Softmax", [name], [f"y{name}"], axis=-1) for name in names]
+    nodes = [
+        helper.make_node(operator, [name], [f"{operator} {name}"], axis=-1)
+        for operator in ("Softmax", "LogSoftmax")
+        for name in names
+    ]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)
         for name, sizes in zip(names, dims, strict=True)
@@ -46,8 +56,10 @@ def _compiled(dims):
 def _check(compiled, shapes):
     random = np.random.default_rng(0)
     feeds = {f"x{i}": _draw(random, shape) for i, shape in enumerate(shapes)}
-    for ours, x in zip(compiled.run(None, feeds), feeds.values(), strict=True):
+    results = compiled.run(None, feeds)
+    for ours, logarithms, x in zip(results, results[len(feeds) :], feeds.values(), strict=False):
         np.testing.assert_allclose(ours, _expected(x), rtol=5e-6, atol=1e-37)
+        np.testing.assert_allclose(logarithms, _expected_logarithm(x), rtol=5e-6, atol=1e-5)
 
 
 def test_compiled():
@@ -61,4 +73,4 @@ def test_named_sizes():
         _check(compiled, [(n, 17), (2, m, length), (3, k)])
     nothing = {"x0": (0, 17), "x1": (2, 0, 5), "x2": (3, 0)}
     results = compiled.run(None, {name: np.empty(s, np.float32) for name, s in nothing.items()})
-    assert [result.shape for result in results] == list(nothing.values())
+    assert [result.shape for result in results] == [*nothing.values()] * 2
