@@ -12,6 +12,7 @@ from .dispatch import VIEWS, behind_barrier, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
+from .strided_rows import is_sliced_by_runs, slice_strided_rows
 from .transpose_kernel import is_for_kernel, transpose_by_kernel
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
 
@@ -182,13 +183,15 @@ def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Valu
 
 
 def _fusion_of_slice(op: graph.SliceOp) -> Fusion:
-    return Fusion.NONE if is_sliced_by_kernel(op) else Fusion.PRODUCER
+    by_kernel = is_sliced_by_kernel(op) or is_sliced_by_runs(op)
+    return Fusion.NONE if by_kernel else Fusion.PRODUCER
 
 
 @lowers(graph.SliceOp, fuses=_fusion_of_slice)
 def slice_(ctx: Lowering, op: graph.SliceOp, x: ir.Value) -> ir.Value:
-    if (y := slice_by_kernel(ctx, op)) is not None:
-        return y
+    for by_kernel in (slice_by_kernel, slice_strided_rows):
+        if (y := by_kernel(ctx, op)) is not None:
+            return y
     attrs = op.attrs
     starts, sizes, steps = attrs["starts"], attrs["sizes"], attrs["steps"]
     if 0 in sizes:
