@@ -14,6 +14,7 @@ from .movement import reshape_tensor
 from .reduction_kernel import (
     AxisReduction,
     has_reduction_kernel,
+    last_adjacent,
     reduce_by_kernel,
     scan_by_kernel,
 )
@@ -146,12 +147,16 @@ def _reduction(
         def combine(element: ir.Value, total: ir.Value) -> ir.Value:
             return apply_number_rule(scalar_class, wide, element, total)
 
-        if has_reduction_kernel(ctx, op, axes):
+        inner = last_adjacent(axes)
+        if has_reduction_kernel(ctx, op, inner):
             key = scalar_class.OPERATION_NAME
-            given = AxisReduction(x, type_, axes, combine, initial(wide), key)
-            return _finish(ctx, op, reduce_by_kernel(ctx, given, None))
-        reduced = reduce_axes(ctx, x, type_, axes, initial(wide), combine)
-        return _finish(ctx, op, reduced)
+            given = AxisReduction(x, type_, inner, combine, initial(wide), key)
+            x = reduce_by_kernel(ctx, given, None)
+            type_ = type_.with_shape(graph.reduced_shape(type_.shape, inner, False))
+            axes = axes[: len(axes) - len(inner)]
+        if axes:
+            x = reduce_axes(ctx, x, type_, axes, initial(wide), combine)
+        return _finish(ctx, op, x)
 
 
 _reduction(graph.ReduceSumOp, graph.AddOp, lambda dtype: 0)

@@ -25,8 +25,9 @@ from .lowering import Lowering, Size, plain_type
 _DTYPES = tuple(map(np.dtype, (np.float32, np.float64, np.int32, np.int64)))
 _LEAST_ELEMENTS = 1 << 14
 """Elements from which the kernel of a static tensor is worth a dispatch of its own."""
-_LEAST_ROW = 64
-"""Elements of a static row, reduced to one, that fill vectors."""
+_LEAST_ROW = 16
+"""Elements of a static row, reduced to one, that fill a vector. The backend takes twice as long for
+the largest elements of rows of 16 to 63, and as long for sums."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,15 @@ def _reason_against(ctx: Lowering, op: graph.GraphOp, axes: Sequence[int]) -> st
     total = outer * extent * inner
     is_small = isinstance(total, int) and total < _LEAST_ELEMENTS
     return "it has few elements" if is_small else None
+
+
+def last_adjacent(axes: Sequence[int]) -> Sequence[int]:
+    """The last of the sorted `axes`, as far as they are adjacent: the kernel reduces these first,
+    and what is left is small."""
+    first = len(axes) - 1
+    while first > 0 and axes[first - 1] == axes[first] - 1:
+        first -= 1
+    return axes[max(first, 0) :]
 
 
 def _are_adjacent(axes: Sequence[int]) -> bool:
