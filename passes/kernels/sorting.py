@@ -4,18 +4,18 @@ The first `k` of `n` keys, in order, equal ones in the order of their positions.
 integers, and smaller ones come first.
 
 Few keys, or few of many, are inserted into a sorted list. Otherwise candidates, those that come
-before the last of the best keys so far, are collected. Whenever there are twice as many as are
-wanted they are sorted by radix, 8 bits at a time (D. Knuth, "The Art of Computer Programming",
+before the last of the best keys so far, are collected. Whenever there are three times as many as
+are wanted they are sorted by radix, 8 bits at a time (D. Knuth, "The Art of Computer Programming",
 vol. 3, 5.2.5), and the first are kept. Digits that all of them share take no pass. The time is
-proportional to ``n``, whatever the keys are. Blocks of keys of which none comes before the last of
-the best ones are skipped by vectors.
+proportional to ``n``, whatever the keys are. Vectors compare blocks of keys with the last of the
+best ones; only those that come before it are visited.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim, maximum, minimum
-from ...mlir import arith, ir, memref, scf, vector
+from ...mlir import arith, ir, math, memref, scf, vector
 from .emitter import Registers, VectorEmitter
 from .loops import while_
 
@@ -32,7 +32,7 @@ _LEAST_CANDIDATES = 128
 
 def capacity_of(count: int | Dim, wanted: int | Dim) -> int | Dim:
     """Candidates that a workgroup has scratch memory for, twice."""
-    return minimum(count, maximum(wanted * 2, _LEAST_CANDIDATES))
+    return minimum(count, maximum(wanted * 3, _LEAST_CANDIDATES))
 
 
 @dataclass(frozen=True)
@@ -214,37 +214,33 @@ class _Row:
 
     def _sorted_by_radix(self, start: ir.Value) -> ir.Value:
         """Where the positions begin in scratch memory."""
-        i1 = ir.IntegerType.get_signless(1)
-        state = [self.zero, self.zero, self.base, self._number(0), arith.constant(i1, 1)]
+        reader = _BlockReader(self, start) if self.lanes > 1 else _ElementReader(self, start)
+        state = [*reader.first, self.zero, self.base, self._number(0), self._flag(1)]
+        count = len(reader.first)
 
-        def is_left(i: ir.Value, *rest: ir.Value) -> ir.Value:
-            del rest
-            return self._below(i, self.count)
+        def is_left(*state: ir.Value) -> ir.Value:
+            return reader.is_left(*state[:count])
 
-        def select(
-            i: ir.Value, length: ir.Value, source: ir.Value, worst: ir.Value, all_enter: ir.Value
-        ) -> Registers:
-            def has_room(i: ir.Value, length: ir.Value) -> ir.Value:
-                return arith.andi(self._below(i, self.count), self._below(length, self.capacity))
+        def select(*state: ir.Value) -> Registers:
+            place, (length, source, worst, all_enter) = state[:count], state[count:]
 
-            def offer(i: ir.Value, length: ir.Value) -> Registers:
-                key = self._key(start, i)
-                self._save(key, self.keys, source, length)
-                self._save(self._position(i), self.positions, source, length)
-                enters = arith.ori(all_enter, self._less(key, worst))
-                more = arith.select(enters, self.one, self.zero)
-                behind = self._next(start, i, self.count, some_stay_out, worst)
-                return [behind, arith.addi(length, more)]
+            def has_room(*state: ir.Value) -> ir.Value:
+                return arith.andi(is_left(*state), self._below(state[-1], self.capacity))
 
-            some_stay_out = arith.xori(all_enter, arith.constant(ir.IntegerType.get_signless(1), 1))
+            def offer(*state: ir.Value) -> Registers:
+                def save(i: ir.Value, length: ir.Value) -> None:
+                    self._save(self._key(start, i), self.keys, source, length)
+                    self._save(self._position(i), self.positions, source, length)
 
-            i, length = while_([i, length], has_room, offer)
+                return reader.offer(state[:count], state[-1], worst, all_enter, save)
+
+            *place, length = while_([*place, length], has_room, offer)
             source = self._sort(length, source)
             length = arith.minui(length, self.wanted)
             worst = self._load(self.keys, source, arith.subi(length, self.one))
-            return [i, length, source, worst, self._below(length, self.wanted)]
+            return [*place, length, source, worst, self._below(length, self.wanted)]
 
-        return while_(state, is_left, select)[2]
+        return while_(state, is_left, select)[count + 1]
 
     def _sort(self, length: ir.Value, source: ir.Value) -> ir.Value:
         """Sort the candidates, which begin at `source` in scratch memory; where they begin then."""
@@ -315,6 +311,10 @@ class _Row:
     def _save(self, value: ir.Value, memory: ir.Value, start: ir.Value, i: ir.Value) -> None:
         memref.store(value, memory, [arith.addi(start, i)])
 
+    @staticmethod
+    def _flag(value: int) -> ir.Value:
+        return arith.constant(ir.IntegerType.get_signless(1), value)
+
     def _number(self, value: int) -> ir.Value:
         return arith.constant(self.key, value)
 
@@ -340,3 +340,122 @@ class _Row:
 
     def _equal(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return arith.cmpi(arith.CmpIPredicate.eq, a, b)
+
+
+_Save = Callable[[ir.Value, ir.Value], None]
+"""Emits the storage of the candidate at a position as that of a number."""
+
+
+class _ElementReader:
+    """Reads a row from `start` on element by element. The state is the position."""
+
+    def __init__(self, row: _Row, start: ir.Value):
+        self.row, self.start, self.first = row, start, [row.zero]
+
+    def is_left(self, i: ir.Value) -> ir.Value:
+        return self.row._below(i, self.row.count)
+
+    def offer(
+        self,
+        place: Sequence[ir.Value],
+        length: ir.Value,
+        worst: ir.Value,
+        all_enter: ir.Value,
+        save: _Save,
+    ) -> Registers:
+        """Save an element as candidate `length`; the next state, and the new length: it is one more
+        if the element is before `worst`, or if `all_enter`."""
+        (i,), row = place, self.row
+        save(i, length)
+        enters = arith.ori(all_enter, row._less(row._key(self.start, i), worst))
+        more = arith.select(enters, row.one, row.zero)
+        return [arith.addi(i, row.one), arith.addi(length, more)]
+
+
+class _BlockReader:
+    """Reads a row from `start` on in blocks of some vectors, of which it visits what is before the
+    last of the best elements.
+
+    The state is where the next block begins, where this one does, and a bit for each element of it
+    that is to be visited. Those found before a sort may no longer be among the best; they are
+    dropped at the next one.
+    """
+
+    def __init__(self, row: _Row, start: ir.Value):
+        self.row, self.start = row, start
+        self.size = row.lanes * _VECTORS
+        self.bits = ir.IntegerType.get_signless(self.size)
+        self.first = [row.zero, row.zero, self._bits(0)]
+
+    def is_left(self, behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
+        del block
+        return arith.ori(self._some(bits), self.row._below(behind, self.row.count))
+
+    def offer(
+        self,
+        place: Sequence[ir.Value],
+        length: ir.Value,
+        worst: ir.Value,
+        all_enter: ir.Value,
+        save: _Save,
+    ) -> Registers:
+        """Save the next element to be visited, if there is one; the next state and length."""
+        row = self.row
+
+        def is_needed(behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
+            del block
+            none = arith.xori(self._some(bits), row._flag(1))
+            return arith.andi(none, row._below(behind, row.count))
+
+        def refill(behind: ir.Value, block: ir.Value, bits: ir.Value) -> Registers:
+            del block, bits
+            found = self._visited(behind, worst, all_enter)
+            return [row.emit.add(behind, self.size), behind, found]
+
+        behind, block, bits = while_(place, is_needed, refill)
+
+        def visit() -> Registers:
+            first = arith.index_cast(ir.IndexType.get(), math.cttz(bits))
+            save(arith.addi(block, first), length)
+            rest = arith.andi(bits, arith.subi(bits, self._bits(1)))
+            return [rest, arith.addi(length, row.one)]
+
+        bits, length = row.emit.when(self._some(bits), visit, [bits, length])
+        return [behind, block, bits, length]
+
+    def _visited(self, at: ir.Value, worst: ir.Value, all_enter: ir.Value) -> ir.Value:
+        """The bits of the elements from `at` on that are before `worst`, or of all."""
+        row = self.row
+        left = arith.subi(row.count, at)
+        all_worst = vector.broadcast(ir.VectorType.get([row.lanes], row.key), worst)
+        element = ir.MemRefType(row.elements.type).element_type
+        read = ir.VectorType.get([row.lanes], element)
+        nothing = arith.constant(read, ir.DenseElementsAttr.get_splat(read, _zero(element)))
+        flags = vector.broadcast(
+            ir.VectorType.get([row.lanes], ir.IntegerType.get_signless(1)), all_enter
+        )
+        found = self._bits(0)
+        for part in range(_VECTORS):
+            skipped = row.emit.index(part * row.lanes)
+            rest = arith.subi(left, arith.minui(left, skipped))
+            mask = vector.create_mask(flags.type, [rest])
+            place = arith.addi(arith.addi(self.start, at), skipped)
+            keys = row.key_of(vector.maskedload(read, row.elements, [place], mask, nothing))
+            enters = arith.andi(arith.ori(row._less(keys, all_worst), flags), mask)
+            packed = ir.IntegerType.get_signless(row.lanes)
+            number = vector.bitcast(ir.VectorType.get([1], packed), enters)
+            wide = arith.extui(self.bits, vector.extract(number, [], [0]))
+            found = arith.ori(found, arith.shli(wide, self._bits(part * row.lanes)))
+        return found
+
+    def _some(self, bits: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.ne, bits, self._bits(0))
+
+    def _bits(self, value: int) -> ir.Value:
+        return arith.constant(self.bits, value)
+
+
+def _zero(element: ir.Type) -> ir.Attribute:
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerAttr.get(element, 0)
+    return ir.FloatAttr.get(element, 0.0)
