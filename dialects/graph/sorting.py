@@ -4,9 +4,12 @@ import numpy as np
 
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_number
+from .indexing import TopKOp
 from .reduction import wide
 from .traits import MixedPrecision
 from .types import TensorType
+
+_I64 = np.dtype(np.int64)
 
 
 class ArgsortRowsOp(GraphOp, name="argsort_rows"):
@@ -34,4 +37,31 @@ class ArgsortRowsOp(GraphOp, name="argsort_rows"):
         return np.lexsort(wide(x).T[::-1])
 
 
+class OrderCandidatesOp(GraphOp, name="order_candidates"):
+    """The positions (i64) of the largest elements along the last axis, from the largest on: as many
+    as `counts` (i64, one for each row) has, then -1.
+
+    NaN is the largest; equal elements keep their order. Unlike a `top_k` of all elements, it sorts
+    no others than those.
+    """
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    counts: Tensor
+
+    @staticmethod
+    def infer(x: TensorType, counts: TensorType) -> TensorType:
+        require_number(x)
+        if x.rank == 0 or counts != TensorType(x.shape[:-1], _I64):
+            raise TypeRuleError(f"orders rows of {x} by counts of {counts}")
+        return x.with_dtype(_I64)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        _, order = TopKOp.evaluate(x, k=x.shape[-1], axis=x.ndim - 1, largest=True, sorted=True)
+        return np.where(np.arange(x.shape[-1]) < counts[..., None], order, -1)
+
+
 argsort_rows = builder(ArgsortRowsOp)
+order_candidates = builder(OrderCandidatesOp)

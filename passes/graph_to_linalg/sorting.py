@@ -12,7 +12,7 @@ from ...dialects.symbolic import minimum
 from ...mlir import arith, ir, tensor, vector
 from ..kernels.sorting import DIGITS, RowSelection, capacity_of
 from .dispatch import behind_barrier, in_own_dispatch
-from .generic import parallel
+from .generic import loop_index, parallel, projection
 from .indexing import take_elements
 from .kernel_calls import define
 from .loops import for_each, for_range, if_, while_
@@ -63,6 +63,28 @@ def argsort_rows(ctx: Lowering, op: graph.ArgsortRowsOp, x: ir.Value) -> ir.Valu
     return _Selection(ctx, keys, key_type, result, 0, _RowOfMatrix).build()
 
 
+@lowers(graph.OrderCandidatesOp)
+def order_candidates(
+    ctx: Lowering, op: graph.OrderCandidatesOp, x: ir.Value, counts: ir.Value
+) -> ir.Value:
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    axis = source.rank - 1
+    if ctx.cpu.has_vectors:
+        return _select_by_kernel(ctx, x, source, True, result, axis, counts)
+    keys, key_type = _keys(ctx, x, source, largest=True)
+    order = (select_by_rank if ctx.gpu else _select_by_heap)(ctx, keys, key_type, result, axis)
+
+    def limited(position: ir.Value, count: ir.Value) -> ir.Value:
+        number = arith.index_cast(plain_element(_I64), loop_index(axis))
+        is_wanted = arith.cmpi(arith.CmpIPredicate.slt, number, count)
+        return arith.select(is_wanted, position, scalar_constant(-1, _I64))
+
+    maps = [ir.AffineMap.get_identity(source.rank), projection(source.rank, [*range(axis)])]
+    return parallel([order, counts], maps, ctx.empty(result), limited)
+
+
 _WORKGROUPS = 8
 """At most, each of which has scratch memory for a row."""
 
@@ -86,6 +108,13 @@ def top_k_scratch(op: graph.TopKOp, cpu: CpuModel) -> list[graph.TensorType]:
     return _scratch(source, _rows(source, op.axis), source.shape[op.axis], op.k)
 
 
+@uses_scratch(graph.OrderCandidatesOp)
+def order_scratch(op: graph.OrderCandidatesOp, cpu: CpuModel) -> list[graph.TensorType]:
+    source = graph.type_of(op.x)
+    *rows, count = source.shape
+    return _scratch(source, graph.element_count(rows), count, count) if cpu.has_vectors else []
+
+
 @uses_scratch(graph.ArgsortRowsOp)
 def argsort_scratch(op: graph.ArgsortRowsOp, cpu: CpuModel) -> list[graph.TensorType]:
     source = graph.type_of(op.x)
@@ -104,8 +133,10 @@ def _select_by_kernel(
     largest: bool,
     result: graph.TensorType,
     axis: int,
+    limits: ir.Value | None = None,
 ) -> ir.Value:
-    """The positions of the first elements along `axis`, of type `result`."""
+    """The positions of the first elements along `axis`, of type `result`; no more than `limits` of
+    each row, if these are given."""
     perm = [*(i for i in range(source.rank) if i != axis), axis]
     rows, count, wanted = _rows(source, axis), source.shape[axis], result.shape[axis]
     scratch = _scratch(source, rows, count, wanted)
@@ -114,9 +145,9 @@ def _select_by_kernel(
     sizes = [minimum(rows, _WORKGROUPS), rows, count, wanted, capacity_of(count, wanted)]
     scalars = [ctx.index(size) for size in sizes]
     order, *_ = iree.run_kernel(
-        _selection(ctx, source.dtype, largest),
+        _selection(ctx, source.dtype, largest, is_limited=limits is not None),
         scalars[0],
-        [transpose_tensor(ctx, x, source, perm)],
+        [transpose_tensor(ctx, x, source, perm), *([] if limits is None else [limits])],
         list(map(plain_type, types)),
         scalars,
         [size for each in types for size in ctx.dynamic_sizes(each)],
@@ -126,7 +157,7 @@ def _select_by_kernel(
     return transpose_tensor(ctx, order, turned, [perm.index(i) for i in range(source.rank)])
 
 
-def _selection(ctx: Lowering, dtype: np.dtype, largest: bool) -> str:
+def _selection(ctx: Lowering, dtype: np.dtype, largest: bool, is_limited: bool) -> str:
     """The name of the kernel for elements of `dtype`."""
     key_dtype = _unsigned_key_dtype(dtype)
     has_vectors = dtype.itemsize == key_dtype.itemsize  # nothing is converted
@@ -134,18 +165,20 @@ def _selection(ctx: Lowering, dtype: np.dtype, largest: bool) -> str:
         key_dtype.itemsize * 8,
         lambda x: _unsigned_key(x, dtype, largest),
         4 * ctx.cpu.lanes // key_dtype.itemsize if has_vectors else 1,
+        is_limited,
     )
     elements, keys = plain_element(dtype), plain_element(key_dtype)
     i32, i64 = plain_element(_I32), plain_element(_I64)
     workgroups, rows, count, wanted, capacity = range(5)
     memory = [
         iree.Buffer(elements, 1, (rows, count)),
+        *([iree.Buffer(i64, 1, (rows,))] if is_limited else []),
         iree.Buffer(i64, 1, (rows, wanted)),
         iree.Buffer(keys, 2, (workgroups, capacity)),
         iree.Buffer(i32, 2, (workgroups, capacity)),
         iree.Buffer(i32, DIGITS, (workgroups,)),
     ]
-    return define(ctx, "select_rows", (dtype, largest), memory, kernel.write, 0, 5)
+    return define(ctx, "select_rows", (dtype, largest, is_limited), memory, kernel.write, 0, 5)
 
 
 def _unsigned_key_dtype(dtype: np.dtype) -> np.dtype:

@@ -26,13 +26,13 @@ _FEW_WANTED, _FEW_KEYS = 16, 32
 """Elements wanted, or keys given, up to which insertion is faster."""
 _VECTORS = 4
 """Vectors of a block, which is skipped if none of its keys is among the best."""
-_LEAST_CANDIDATES = 128
+_LEAST = 128
 """A sort takes as long as for these even if there are fewer."""
 
 
 def capacity_of(count: int | Dim, wanted: int | Dim) -> int | Dim:
     """Candidates that a workgroup has scratch memory for, twice."""
-    return minimum(count, maximum(wanted * 3, _LEAST_CANDIDATES))
+    return minimum(count, maximum(wanted * 3, _LEAST))
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ class RowSelection:
     key: Callable[[ir.Value], ir.Value]
     lanes: int = 1
     """Elements of vectors of which `key` emits that of keys, too; 1 if it does not."""
+    is_limited: bool = False
+    """Each row has a limit of its own for the elements wanted, with -1 behind them."""
 
     def write(
         self,
@@ -56,20 +58,18 @@ class RowSelection:
         wanted: ir.Value,
         capacity: ir.Value,
         elements: ir.Value,
-        order: ir.Value,
-        keys: ir.Value,
-        positions: ir.Value,
-        counters: ir.Value,
+        *memory: ir.Value,
     ) -> None:
         """Emit one of `workgroups`.
 
-        `elements` are rows by count, `order` rows by wanted (i64). Each workgroup has twice
-        `capacity` (see `capacity_of`) `keys` and `positions` (i32) as scratch memory, and `DIGITS`
-        `counters` (i32).
+        `elements` are rows by count. The rest of `memory` is `limits` (i64, one for each row), if
+        it `is_limited`; `order`, rows by wanted (i64); and for each workgroup twice `capacity` (see
+        `capacity_of`) `keys` and `positions` (i32), and `DIGITS` `counters` (i32).
         """
-        candidates = _Candidates(keys, positions, counters)
-        row = _Row(self, count, wanted, capacity, elements, order, candidates)
-        row.workgroup(workgroup, rows, workgroups)
+        limits = memory[0] if self.is_limited else None
+        order, *scratch = memory[1:] if self.is_limited else memory
+        row = _Row(self, count, wanted, capacity, elements, order, _Candidates(*scratch))
+        row.workgroup(workgroup, rows, workgroups, limits)
 
 
 @dataclass(frozen=True)
@@ -102,22 +102,34 @@ class _Row:
         self.counters = scratch.counters
         self.zero, self.one = self.emit.index(0), self.emit.index(1)
 
-    def workgroup(self, workgroup: ir.Value, rows: ir.Value, workgroups: ir.Value) -> None:
+    def workgroup(
+        self, workgroup: ir.Value, rows: ir.Value, workgroups: ir.Value, limits: ir.Value | None
+    ) -> None:
         self.base = arith.muli(workgroup, self._twice(self.capacity))
         self.first_counter = arith.muli(workgroup, self.emit.index(DIGITS))
-        few = arith.ori(
-            self._below(self.wanted, self.emit.index(_FEW_WANTED + 1)),
-            self._below(self.count, self.emit.index(_FEW_KEYS + 1)),
-        )
+        room, capacity = self.wanted, self.capacity
+        self.room = capacity
         loop = scf.ForOp(workgroup, rows, workgroups, [])
         with ir.InsertionPoint(loop.body):
             row = loop.induction_variable
-            start, target = arith.muli(row, self.count), arith.muli(row, self.wanted)
+            start, target = arith.muli(row, self.count), arith.muli(row, room)
+            if limits is not None:
+                limit = arith.maxsi(self._load(limits, row, self.zero), self._i64(0))
+                limit = arith.index_cast(ir.IndexType.get(), limit)
+                self.wanted = arith.minui(limit, room)
+                enough = arith.maxui(self.emit.times(self.wanted, 3), self.emit.index(_LEAST))
+                self.capacity = arith.minui(capacity, enough)
+            few = arith.ori(
+                self._below(self.wanted, self.emit.index(_FEW_WANTED + 1)),
+                self._below(self.count, self.emit.index(_FEW_KEYS + 1)),
+            )
             self.emit.choose(
                 few,
                 lambda: self._store(self._inserted(start), target),
                 lambda: self._store(self._sorted_by_radix(start), target),
             )
+            none = self._i64(-1)
+            self.emit.repeat(self.wanted, room, lambda i: self._save(none, self.order, target, i))
             scf.YieldOp([])
 
     def _store(self, source: ir.Value, target: ir.Value) -> None:
@@ -256,7 +268,7 @@ class _Row:
             digit = arith.andi(arith.shrui(differing, amount), self._number(DIGITS - 1))
 
             def sort(amount: ir.Value = amount, source: ir.Value = source) -> Registers:
-                other = arith.subi(arith.addi(self._twice(self.base), self.capacity), source)
+                other = arith.subi(arith.addi(self._twice(self.base), self.room), source)
                 self._pass(length, amount, source, other)
                 return [other]
 
@@ -310,6 +322,10 @@ class _Row:
 
     def _save(self, value: ir.Value, memory: ir.Value, start: ir.Value, i: ir.Value) -> None:
         memref.store(value, memory, [arith.addi(start, i)])
+
+    @staticmethod
+    def _i64(value: int) -> ir.Value:
+        return arith.constant(ir.IntegerType.get_signless(64), value)
 
     @staticmethod
     def _flag(value: int) -> ir.Value:

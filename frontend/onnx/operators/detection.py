@@ -19,19 +19,20 @@ def non_max_suppression(
     node,
     center_point_box=0,
 ):
-    """Sort, select into a list as long as there are boxes, and keep the selected entries."""
+    """Sort candidates, select into a list as long as there are boxes, and keep the selected
+    entries."""
     batch, classes, count = graph.type_of(scores).shape
     limit = _scalar(max_output_boxes_per_class, np.int64)
     threshold = _scalar(iou_threshold, np.float32)
     number = graph.is_nan(scores)
     lowest = graph.splat_like(-np.inf, scores)
     ranked = graph.where(number, lowest, scores)
-    _, order = graph.top_k(ranked, k=count, axis=2, largest=True, sorted=True)
     if score_threshold is None:
         candidates = graph.expand(graph.size_scalar(count), shape=[batch, classes])
     else:
         enough = graph.greater(scores, _scalar(score_threshold, np.float32))
         candidates = _count(enough, axes=[2])
+    order = graph.order_candidates(ranked, candidates)
     corners = _corners(boxes, bool(center_point_box))
     selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
     taken = graph.greater_or_equal(selected, graph.size_scalar(0))
