@@ -18,6 +18,7 @@ from .lowering import Lowering, lowers
 from .movement import reshape_tensor
 from .numbers import Number, both, from_index
 from .reduction import accumulator
+from .sample_kernel import AxisTaps, Tap, sample_by_kernel
 from .scalar import convert_scalar
 
 Term = Callable[[Sequence[ir.Value], ir.Value], ir.Value]
@@ -130,9 +131,16 @@ def _sum_written_out(
 @lowers(graph.SampleOp)
 def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> ir.Value:
     """One loop nest over the result, with the taps of a point unrolled."""
+    extents = graph.type_of(op.x).shape[2:]
+
+    def make_taps(value_of: Callable[[int | Dim], ir.Value]) -> AxisTaps:
+        return _Sampler(op, [value_of(size) for size in extents]).taps
+
+    if (y := sample_by_kernel(ctx, op, x, points, make_taps)) is not None:
+        return y
     source, grid, result = (graph.type_of(v) for v in (op.x, op.points, op.result))
     wide = accumulator(source.dtype) if op.attrs["mode"] != "nearest" else source.dtype
-    sampler = _Sampler(ctx, op)
+    sampler = _Sampler(op, [ctx.index(size) for size in extents])
     columns = [ctx.index(i) for i in range(source.rank - 2)]
 
     def element() -> ir.Value:
@@ -151,26 +159,18 @@ def sample(ctx: Lowering, op: graph.SampleOp, x: ir.Value, points: ir.Value) -> 
     return parallel([], [], ctx.empty(result), element)
 
 
-Tap = tuple[ir.Value, Number | None, ir.Value | None]
-"""A position on an axis, its weight (None for 1), and whether it is inside (None for yes)."""
-
-
 class _Sampler:
     """Samples at points as defined by `graph.sample`. Created outside of a body, used inside."""
 
-    def __init__(self, ctx: Lowering, op: graph.SampleOp):
+    def __init__(self, op: graph.SampleOp, extents: Sequence[ir.Value]):
         self.mode, self.padding = op.attrs["mode"], op.attrs["padding"]
         self.align_corners = op.attrs["align_corners"]
-        self.extents = [ctx.index(size) for size in graph.type_of(op.x).shape[2:]]
+        self.extents = extents
 
     def sampled(self, coordinates: Sequence[Number], read, wide: np.dtype) -> Number:
         """The weighted sum over all taps of the elements that `read` gives for their positions."""
-        axes = [
-            self._taps(p.to(accumulator(p.dtype)), from_index(extent, accumulator(p.dtype)))
-            for p, extent in zip(coordinates, self.extents, strict=True)
-        ]
         terms = []
-        for corner in itertools.product(*axes):
+        for corner in itertools.product(*self.taps(coordinates)):
             indices, weights, inside = zip(*corner, strict=True)
             found = read(indices)
             conditions = [condition for condition in inside if condition is not None]
@@ -180,6 +180,13 @@ class _Sampler:
             factors = [weight.to(wide) for weight in weights if weight is not None]
             terms.append(reduce(lambda a, b: a * b, factors) * found if factors else found)
         return reduce(lambda a, b: a + b, terms)
+
+    def taps(self, coordinates: Sequence[Number]) -> list[list[Tap]]:
+        """The taps along each axis of a point with the `coordinates`."""
+        return [
+            self._taps(p.to(accumulator(p.dtype)), from_index(extent, accumulator(p.dtype)))
+            for p, extent in zip(coordinates, self.extents, strict=True)
+        ]
 
     def _taps(self, p: Number, extent: Number) -> list[Tap]:
         last = extent - 1

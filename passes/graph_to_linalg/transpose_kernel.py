@@ -37,12 +37,20 @@ def transpose_by_kernel(ctx: Lowering, op: graph.TransposeOp, x: ir.Value) -> ir
     if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or not is_for_kernel(op):
         return None
     ctx.statistics("transpose-kernel").record_fired(node_name(op.operation))
-    source, result = graph.type_of(op.x), graph.type_of(op.result)
-    sizes, perm = merged_axes(source.shape, op.attrs["perm"])
+    return permuted_by_kernel(ctx, x, graph.type_of(op.x), op.attrs["perm"])[1]
+
+
+def permuted_by_kernel(
+    ctx: Lowering, x: ir.Value, source: graph.TensorType, axes: Sequence[int]
+) -> tuple[graph.TensorType, ir.Value]:
+    """Transpose `x`, of type `source`, whose `axes` in order are those of the result: its type and
+    value."""
+    result = source.with_shape([source.shape[axis] for axis in axes])
+    sizes, perm = merged_axes(source.shape, axes)
     most = min(ctx.cpu.lanes, 16)
     lanes = most if source.dtype.itemsize == 4 else max(16 // source.dtype.itemsize, 4)
     shape = TransposeShape(tuple(sizes), tuple(perm), source.dtype.itemsize, lanes)
-    return _run(ctx, shape, x, source, result)
+    return result, _run(ctx, shape, x, source, result)
 
 
 def is_for_kernel(op: graph.TransposeOp) -> bool:
