@@ -231,13 +231,6 @@ def _elements_at(
     return parallel([], [], ctx.empty(type_), element)
 
 
-@lowers(graph.PadOp)
-def pad(ctx: Lowering, op: graph.PadOp, x: ir.Value, value: ir.Value) -> ir.Value:
-    attrs = op.attrs
-    scalar = tensor.extract(value, [])
-    return pad_tensor(ctx, x, scalar, attrs["low"], attrs["high"], graph.type_of(op.result))
-
-
 @lowers(graph.DynamicPadOp)
 def dynamic_pad(
     ctx: Lowering, op: graph.DynamicPadOp, x: ir.Value, value: ir.Value, low: ir.Value

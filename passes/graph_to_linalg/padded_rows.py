@@ -1,4 +1,4 @@
-"""Padding of tensors by their own elements: by a kernel on CPUs that kernels are written for
+"""Padding of tensors: by a kernel on CPUs that kernels are written for
 (`kernels.padded_rows`), elsewhere element by element.
 
 IREE's code puts rows together from parts that begin between vectors, and of named sizes it would
@@ -23,6 +23,7 @@ from .generic import loop_index, parallel
 from .generic_contraction import converted
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, lowers, plain_type
+from .movement import pad_tensor
 
 _BYTE = np.dtype(np.uint8)
 """In place of booleans, of which the backend stores no vectors."""
@@ -43,11 +44,34 @@ def pad_from_data(ctx: Lowering, op: graph.PadFromDataOp, x: ir.Value) -> ir.Val
         statistics.record_declined(node_name(op.operation), "elements are no whole bytes")
         return _by_elements(ctx, op, x)
     ctx.statistics("pad-kernel").record_fired(node_name(op.operation))
-    if source.dtype != np.bool_:
-        return _by_kernel(ctx, op, x, source, result)
-    bytes_, padded = source.with_dtype(_BYTE), result.with_dtype(_BYTE)
-    y = _by_kernel(ctx, op, converted(ctx, x, source, bytes_), bytes_, padded)
-    return converted(ctx, y, padded, result)
+    return _by_kernel(ctx, op, x)
+
+
+@lowers(graph.PadOp)
+def pad(ctx: Lowering, op: graph.PadOp, x: ir.Value, value: ir.Value) -> ir.Value:
+    result = graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    if not (ctx.gpu or ctx.in_kernel) and ctx.cpu.has_vectors:
+        statistics, node = ctx.statistics("pad-kernel"), node_name(op.operation)
+        if (reason := _reason_against_kernel(op)) is None:
+            statistics.record_fired(node)
+            return _by_kernel(ctx, op, x, value)
+        statistics.record_declined(node, reason)
+    scalar = tensor.extract(value, [])
+    return pad_tensor(ctx, x, scalar, op.attrs["low"], op.attrs["high"], result)
+
+
+def _reason_against_kernel(op: graph.PadOp) -> str | None:
+    source = graph.type_of(op.x)
+    if not _has_vectors(source.dtype):
+        return "elements are no whole bytes"
+    if 0 in source.shape:
+        return "there is nothing to pad"
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    if any(isinstance(user, graph.MaxPoolOp | graph.AveragePoolOp) for user in users):
+        return "a pool may read what it pads"
+    return None
 
 
 def _has_vectors(dtype: np.dtype) -> bool:
@@ -56,18 +80,38 @@ def _has_vectors(dtype: np.dtype) -> bool:
 
 def _by_kernel(
     ctx: Lowering,
-    op: graph.PadFromDataOp,
+    op: graph.PadFromDataOp | graph.PadOp,
+    x: ir.Value,
+    around: ir.Value | None = None,
+) -> ir.Value:
+    """Pad `x`; by the scalar `around` if it is given, otherwise by the mode of `op`."""
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    if source.dtype != np.bool_:
+        return _run(ctx, op, x, source, result, around)
+    bytes_, padded = source.with_dtype(_BYTE), result.with_dtype(_BYTE)
+    x = converted(ctx, x, source, bytes_)
+    if around is not None:
+        around = converted(ctx, around, source.with_shape(()), bytes_.with_shape(()))
+    return converted(ctx, _run(ctx, op, x, bytes_, padded, around), padded, result)
+
+
+def _run(
+    ctx: Lowering,
+    op: graph.PadFromDataOp | graph.PadOp,
     x: ir.Value,
     source: graph.TensorType,
     result: graph.TensorType,
+    around: ir.Value | None,
 ) -> ir.Value:
     axes, unit = merged_padding(source.shape, op.attrs["low"], op.attrs["high"])
-    shape = PaddedRows(axes, unit, op.attrs["mode"], ctx.cpu.vector_bits)
+    mode = op.attrs["mode"] if around is None else "constant"
+    shape = PaddedRows(axes, unit, mode, ctx.cpu.vector_bits)
     sizes = [n for axis in axes for n in (axis.extent, axis.low, axis.high, axis.size)]
     sizes += [unit, shape.rows]
     every = (*sizes, *source.shape, *result.shape)
     names = list(dict.fromkeys(n for n in every if isinstance(n, Dim)))
-    memory = [flat_of(type_, names) for type_ in (source, result)]
+    more = [] if around is None else [source.with_shape(())]
+    memory = [flat_of(type_, names) for type_ in (source, *more, result)]
 
     def kernel(workgroup_id: ir.Value, count: ir.Value, *arguments: ir.Value) -> None:
         known = dict(zip(names, arguments, strict=False))
@@ -75,8 +119,8 @@ def _by_kernel(
         def value(size: Size) -> ir.Value:
             return known[size] if isinstance(size, Dim) else _index(size)
 
-        source, target = arguments[len(names) :]
-        PaddedRowsEmitter(shape, value, source, target).workgroup(workgroup_id, count)
+        source, *scalar, target = arguments[len(names) :]
+        PaddedRowsEmitter(shape, value, source, target, *scalar).workgroup(workgroup_id, count)
 
     anonymous = [("size", names.index(n)) if isinstance(n, Dim) else n for n in sizes]
     key = (*anonymous, shape.mode, str(source.dtype), *memory)
@@ -86,8 +130,9 @@ def _by_kernel(
     count = arith.minui(wanted, ctx.index(WORKGROUPS_PER_THREAD * ctx.threads))
     scalars = [count, *map(ctx.index, names)]
     name = define(ctx, "padded_rows", key, memory, kernel, shape.flops, len(scalars))
+    read = [x] if around is None else [x, around]
     return iree.run_kernel(
-        name, count, [x], [plain_type(result)], scalars, ctx.dynamic_sizes(result)
+        name, count, read, [plain_type(result)], scalars, ctx.dynamic_sizes(result)
     )[0]
 
 

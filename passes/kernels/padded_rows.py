@@ -1,4 +1,5 @@
-"""Padding of a tensor by its own elements: rows are copied, the elements around them one by one.
+"""Padding of a tensor by its own elements, or by a value: rows are copied, the elements around them
+one by one.
 
 A row is the innermost axis that is padded, with all axes behind it, whose elements stay together.
 """
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim
-from ...mlir import arith, ir
+from ...mlir import arith, ir, memref, vector
 from .row_copies import RowCopyEmitter
 
 Size = int | Dim
@@ -38,8 +39,8 @@ class PaddedAxis:
 
 @dataclass(frozen=True)
 class PaddedRows:
-    """Padding by `mode` (``edge``, ``reflect``, ``wrap``). Elements of the last of the `axes` are
-    `unit` elements of the tensor, and there are two axes at least."""
+    """Padding by `mode` (``edge``, ``reflect``, ``wrap``, ``constant``). Elements of the last of
+    the `axes` are `unit` elements of the tensor, and there are two axes at least."""
 
     axes: tuple[PaddedAxis, ...]
     unit: Size
@@ -74,7 +75,8 @@ def merged_padding(
 
 
 class PaddedRowsEmitter(RowCopyEmitter):
-    """Emits the kernel; `value` gives sizes at the insertion point."""
+    """Emits the kernel; `value` gives sizes at the insertion point. The first element of `around`
+    is what a constant padding consists of."""
 
     def __init__(
         self,
@@ -82,10 +84,12 @@ class PaddedRowsEmitter(RowCopyEmitter):
         value: Callable[[Size], ir.Value],
         source: ir.Value,
         target: ir.Value,
+        around: ir.Value | None = None,
     ):
         super().__init__(shape.vector_bits, source, target)
         self.shape, self.value = shape, value
         self.unit = value(shape.unit)
+        self.around = None if around is None else memref.load(around, [self.index(0)])
 
     def workgroup(self, workgroup_id: ir.Value, count: ir.Value) -> None:
         """Emit workgroup `workgroup_id` of `count`, which computes its share of the rows."""
@@ -100,9 +104,18 @@ class PaddedRowsEmitter(RowCopyEmitter):
             begin = arith.subi(arith.maxui(first, start), start)
             end = arith.subi(arith.minui(behind, arith.addi(start, size)), start)
 
+            is_inside = None if self.around is None else self._is_inside(number, outer)
+
             def line(at: ir.Value) -> None:
-                found = arith.addi(source, self._position(at, lines))
-                self._row(found, arith.addi(start, at))
+                def row() -> None:
+                    found = arith.addi(source, self._position(at, lines))
+                    self._row(found, arith.addi(start, at))
+
+                if is_inside is None:
+                    row()
+                else:
+                    is_copied = arith.andi(is_inside, self._is_inside(at, [lines]))
+                    self.choose(is_copied, row, lambda: self._fill_row(arith.addi(start, at)))
 
             self.repeat(begin, end, line)
 
@@ -134,7 +147,7 @@ class PaddedRowsEmitter(RowCopyEmitter):
     def _folded(self, at: ir.Value, extent: ir.Value) -> ir.Value:
         """The element at `at`, which may be outside."""
         last, zero = self.add(extent, -1), self.index(0)
-        if self.shape.mode == "edge":
+        if self.shape.mode in ("edge", "constant"):
             return arith.maxsi(arith.minsi(at, last), zero)
         below = self.compare(arith.CmpIPredicate.slt, at, 0)
         beyond = arith.cmpi(arith.CmpIPredicate.sge, at, extent)
@@ -158,6 +171,38 @@ class PaddedRowsEmitter(RowCopyEmitter):
 
         return self.branch(inside, [extent.type], lambda: [once], again)[0]
 
+    def _is_inside(self, number: ir.Value, axes: Sequence[PaddedAxis]) -> ir.Value:
+        """True (an i1) unless position `number` along all of `axes` is padding."""
+        inside, left = arith.constant(ir.IntegerType.get_signless(1), 1), number
+        for index, axis in reversed(list(enumerate(axes))):
+            size = self.value(axis.size)
+            at = left if index == 0 else arith.remui(left, size)
+            left = left if index == 0 else arith.divui(left, size)
+            if not axis.is_plain:
+                at = arith.subi(at, self.value(axis.low))
+                here = arith.cmpi(arith.CmpIPredicate.ult, at, self.value(axis.extent))
+                inside = arith.andi(inside, here)
+        return inside
+
+    def _fill_row(self, row: ir.Value) -> None:
+        count = arith.muli(self.value(self.shape.axes[-1].size), self.unit)
+        self._fill(arith.muli(row, count), count)
+
+    def _fill(self, target: ir.Value, count: ir.Value) -> None:
+        """Write `count` elements of a constant padding."""
+        assert self.around is not None
+        element, whole = self.around, arith.subi(count, arith.remui(count, self.index(self.lanes)))
+        elements = vector.broadcast(self.vector_type, element)
+
+        def several(at: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
+            self.store(elements, self.target, arith.addi(target, at))
+            return registers
+
+        self.loop((self.index(0), whole), [], several, step=self.lanes)
+        self.repeat(
+            whole, count, lambda at: memref.store(element, self.target, [arith.addi(target, at)])
+        )
+
     def _row(self, source: ir.Value, target: ir.Value) -> None:
         """Copy row `source` to row `target`, and pad it."""
         axis, unit = self.shape.axes[-1], self.unit
@@ -176,6 +221,11 @@ class PaddedRowsEmitter(RowCopyEmitter):
             else:
                 self.copy(found, into, unit)
 
+        if self.around is not None:
+            behind = arith.addi(inner, arith.muli(extent, unit))
+            self._fill(target, arith.muli(low, unit))
+            self._fill(behind, arith.muli(self.value(axis.high), unit))
+            return
         if axis.low != 0:
             zero = self.index(0)
             self.repeat(zero, low, lambda at: pad(arith.subi(at, low)))

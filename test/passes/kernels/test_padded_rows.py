@@ -1,9 +1,9 @@
-"""The kernel that pads tensors by their own elements, against numpy."""
+"""The kernel that pads tensors by their own elements, or by a value, against numpy."""
 
 import ml_dtypes
 import numpy as np
 import pytest
-from numerics import build_model
+from numerics import build_model, const
 from onnx import helper
 
 import graphc
@@ -12,12 +12,14 @@ from graphc.errors import ExecutionError
 from graphc.passes.kernels.padded_rows import PaddedAxis, merged_padding
 from graphc.passes.pipelines import graph_pipeline
 
-MODES = ("edge", "reflect", "wrap")
+MODES = ("edge", "reflect", "wrap", "constant")
+VALUE = 1
 
 
 def _compiled(shape, pads, dtype=np.float32, vector_bits=512):
-    nodes = [helper.make_node("Pad", ["x", "p"], [mode], mode=mode) for mode in MODES]
-    model = build_model(nodes, {"x": (dtype, shape)}, list(MODES), {"p": np.int64(pads)})
+    nodes = [helper.make_node("Pad", ["x", "p", "v"], [mode], mode=mode) for mode in MODES]
+    known = {"p": np.int64(pads), "v": const(VALUE, dtype)}
+    model = build_model(nodes, {"x": (dtype, shape)}, list(MODES), known)
     pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=2)
     return graphc.compile(model, pipeline=pipeline, threads=2, cache=False)
 
@@ -25,7 +27,9 @@ def _compiled(shape, pads, dtype=np.float32, vector_bits=512):
 def _check(compiled, x, pads):
     width = list(zip(pads[: x.ndim], pads[x.ndim :], strict=True))
     for mode, found in zip(MODES, compiled.run(None, {"x": x}), strict=True):
-        np.testing.assert_array_equal(found, np.pad(x, width, mode), err_msg=f"{mode} {x.shape}")
+        around = {"constant_values": VALUE} if mode == "constant" else {}
+        expected = np.pad(x, width, mode, **around)
+        np.testing.assert_array_equal(found, expected, err_msg=f"{mode} {x.shape}")
 
 
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
