@@ -27,6 +27,8 @@ from .lowering import Lowering, plain_type
 _FEW_ROWS = 8
 _FEW_COLUMNS = 12
 _LINE_BYTES = 64
+_MANY_PIXELS = 256
+"""Elements of a plane from which planes are interleaved by the kernel."""
 _IN_ONE_LOOP = (
     graph.ElementwiseOp, graph.Reduction, graph.MatmulOp, graph.GatherOp,
 )  # fmt: skip
@@ -67,6 +69,8 @@ def is_for_kernel(op: graph.TransposeOp) -> bool:
 
 def _is_fast(type_: graph.TensorType, perm: Sequence[int], sizes: Sequence[Size]) -> bool:
     """Return whether the kernel is faster than IREE's code, for known sizes."""
+    if TransposeShape(tuple(sizes), tuple(perm), type_.dtype.itemsize, 1).planes:
+        return max(map(graph.static_size, sizes)) >= _MANY_PIXELS
     rows = graph.static_size(sizes[-1])
     if perm[-1] == len(perm) - 1:
         return rows * type_.dtype.itemsize >= _LINE_BYTES

@@ -1,9 +1,9 @@
 """Transposes of tensors whose sizes are known only at run time.
 
 Adjacent axes that stay together count as one. If the last axis stays last, rows are copied.
-Otherwise a workgroup transposes blocks: it reads squares of vectors along the last axis of the
-operand, exchanges their elements in registers, and writes vectors along the last axis of the
-result.
+Few planes, such as colours, are interleaved, or separated, in registers. Otherwise a workgroup
+transposes blocks: it reads squares of vectors along the last axis of the operand, exchanges their
+elements in registers, and writes vectors along the last axis of the result.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ...dialects.symbolic import Dim
-from ...mlir import arith, ir, memref
+from ...mlir import arith, ir, memref, vector
 from .emitter import VectorEmitter
 
 Size = int | Dim
@@ -19,6 +19,9 @@ Size = int | Dim
 WORKGROUPS_PER_THREAD = 4
 BYTES = 1 << 14
 """Bytes that a workgroup moves, at least: waking a thread costs as much."""
+MOST_PLANES = 4
+_SEGMENT = 1024
+"""Elements of each of few planes that are moved one after the other."""
 _BLOCK = 256
 """Bytes of a block along the last axis of the operand, and along that of the result: some lines of
 the cache."""
@@ -42,8 +45,25 @@ class TransposeShape:
         return self.perm[-1] == len(self.perm) - 1
 
     @property
+    def planes(self) -> int:
+        """The size of the last axis of the result, or of the operand, if it is next to the last one
+        of the other, and known to be small; else 0."""
+        last = len(self.sizes) - 1
+        if last == 0 or self.copies_rows:
+            return 0
+        if self.perm[last - 1] == last and _is_few(self.sizes[self.perm[last]]):
+            return self.sizes[self.perm[last]]  # type: ignore[return-value]
+        if self.perm[last] == last - 1 and _is_few(self.sizes[last]):
+            return self.sizes[last]  # type: ignore[return-value]
+        return 0
+
+    @property
     def elements(self) -> Size:
         return math.prod(self.sizes)  # type: ignore[arg-type]
+
+
+def _is_few(size: Size) -> bool:
+    return isinstance(size, int) and size <= MOST_PLANES
 
 
 def merged_axes(sizes: Sequence[Size], perm: Sequence[int]) -> tuple[list[Size], list[int]]:
@@ -91,6 +111,8 @@ class TransposeEmitter(VectorEmitter):
         """Emit workgroup `workgroup_id` of `count`."""
         if self.shape.copies_rows:
             self._copy_rows(workgroup_id, count)
+        elif self.shape.planes:
+            self._mix_planes(workgroup_id, count)
         else:
             self._blocks(workgroup_id, count)
 
@@ -129,7 +151,7 @@ class TransposeEmitter(VectorEmitter):
         def row(number: ir.Value) -> None:
             read, write = self._offsets(number, axes)
 
-            def vector(at: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
+            def copy(at: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
                 loaded = self.load(self.source, arith.addi(read, at))
                 self.store(loaded, self.target, arith.addi(write, at))
                 return registers
@@ -138,10 +160,70 @@ class TransposeEmitter(VectorEmitter):
                 loaded = memref.load(self.source, [arith.addi(read, at)])
                 memref.store(loaded, self.target, [arith.addi(write, at)])
 
-            self.loop((self.index(0), vectors), [], vector, self.lanes)
+            self.loop((self.index(0), vectors), [], copy, self.lanes)
             self.repeat(vectors, length, element)
 
         self._share(workgroup_id, count, self._product(axes), row)
+
+    # Few planes
+
+    def _mix_planes(self, workgroup_id: ir.Value, count: ir.Value) -> None:
+        """Emit segments of planes that become the last axis of the result, or were that of the
+        operand."""
+        last, planes = len(self.sizes) - 1, self.shape.planes
+        is_joined = self.shape.perm[last - 1] == last and _is_few(
+            self.shape.sizes[self.shape.perm[last]]
+        )
+        plane = last if is_joined else self.shape.perm.index(last)
+        along = last - 1 if is_joined else last
+        axes = [axis for axis in range(last + 1) if axis not in (plane, along)]
+        length, stride = self.sizes[along], (self.reads if is_joined else self.writes)[plane]
+        segments = arith.ceildivui(length, self.index(_SEGMENT))
+
+        def segment(number: ir.Value) -> None:
+            read, write = self._offsets(arith.divui(number, segments), axes)
+            start = self.times(arith.remui(number, segments), _SEGMENT)
+            end = arith.minui(self.add(start, _SEGMENT), length)
+            whole = arith.subi(end, arith.remui(arith.subi(end, start), self.index(self.lanes)))
+
+            def each(at: ir.Value) -> tuple[list[ir.Value], ir.Value]:
+                """The places of an element in each plane, and those of all where they are mixed."""
+                apart, mixed = (read, write) if is_joined else (write, read)
+                apart = arith.addi(apart, at)
+                places = [arith.addi(apart, self.times(stride, n)) for n in range(planes)]
+                return places, arith.addi(mixed, self.times(at, planes))
+
+            def vectors(at: ir.Value, registers: list[ir.Value]) -> list[ir.Value]:
+                places, mixed = each(at)
+                if is_joined:
+                    loaded = [self.load(self.source, place) for place in places]
+                    self.store(self._interleaved(loaded), self.target, mixed)
+                else:
+                    loaded = self.load(self.source, mixed, lanes=planes * self.lanes)
+                    for number, place in enumerate(places):
+                        lanes = range(number, planes * self.lanes, planes)
+                        self.store(vector.shuffle(loaded, loaded, lanes), self.target, place)
+                return registers
+
+            def element(at: ir.Value) -> None:
+                places, mixed = each(at)
+                for number, place in enumerate(places):
+                    found, to = place, self.add(mixed, number)
+                    found, to = (found, to) if is_joined else (to, found)
+                    memref.store(memref.load(self.source, [found]), self.target, [to])
+
+            self.loop((start, whole), [], vectors, self.lanes)
+            self.repeat(whole, end, element)
+
+        self._share(workgroup_id, count, arith.muli(self._product(axes), segments), segment)
+
+    def _interleaved(self, vectors: Sequence[ir.Value]) -> ir.Value:
+        """The first elements of all `vectors`, then their second ones, and so on."""
+        total, count = vectors[0], len(vectors)
+        for number, each in enumerate(vectors[1:], start=2):
+            total = vector.shuffle(total, each, range(number * self.lanes))
+        order = [n % count * self.lanes + n // count for n in range(count * self.lanes)]
+        return vector.shuffle(total, total, order)
 
     # Blocks whose last axes differ
 
@@ -196,8 +278,8 @@ class TransposeEmitter(VectorEmitter):
                 self.load(self.source, arith.addi(source, self.times(down, line)))
                 for line in range(self.lanes)
             ]
-            for line, vector in enumerate(self.transposed(loaded)):
-                self.store(vector, self.target, arith.addi(target, self.times(across, line)))
+            for line, exchanged in enumerate(self.transposed(loaded)):
+                self.store(exchanged, self.target, arith.addi(target, self.times(across, line)))
 
         def each(
             rows: tuple[ir.Value, ir.Value], columns: tuple[ir.Value, ir.Value], step: int,

@@ -40,7 +40,13 @@ def test_all_orders_of_three_axes(vector_bits):
 
 
 def test_known_sizes():
-    shapes = {(24, 5000): 1, (300, 2, 16): 1, (3, 5000): 0, (300, 2, 8): 0}  # for the kernel or not
+    shapes = {
+        (24, 5000): 1,
+        (300, 2, 16): 1,
+        (3, 5000): 1,
+        (3, 90): 0,
+        (300, 2, 8): 0,
+    }  # for the kernel or not
     for (*outer, last), count in shapes.items():
         perm = (1, 0, 2)[: len(outer) + 1]
         with _compiled([perm], [*outer, last], np.float32) as compiled:
@@ -48,6 +54,17 @@ def test_known_sizes():
             assert (fired.count if fired else 0) == count, (outer, last)
             shape = (*outer, last)
             _check(compiled, [perm], np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int64])
+@pytest.mark.parametrize("planes", [2, 3, 4])
+def test_few_planes(planes, dtype):
+    """Colours to the last axis, and back."""
+    for names, perm in (([2, planes, "h", "w"], (0, 2, 3, 1)), (["h", "w", planes], (2, 0, 1))):
+        with _compiled([perm], names, dtype) as compiled:
+            for h, w in ((30, 41), (1, 3), (64, 48), (0, 5)):
+                sizes = [{"h": h, "w": w}.get(name, name) for name in names]
+                _check(compiled, [perm], np.arange(np.prod(sizes)).astype(dtype).reshape(sizes))
 
 
 def test_a_loop_with_other_ops_is_left_alone():
