@@ -59,8 +59,12 @@ class OrderCandidatesOp(GraphOp, name="order_candidates"):
 
     @staticmethod
     def evaluate(x: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        _, order = TopKOp.evaluate(x, k=x.shape[-1], axis=x.ndim - 1, largest=True, sorted=True)
-        return np.where(np.arange(x.shape[-1]) < counts[..., None], order, -1)
+        length = x.shape[-1]
+        _, order = TopKOp.evaluate(x, k=length, axis=x.ndim - 1, largest=True, sorted=True)
+        result = order.copy()
+        for row in np.ndindex(counts.shape):
+            result[row][max(int(counts[row]), 0) :] = -1
+        return result
 
 
 argsort_rows = builder(ArgsortRowsOp)

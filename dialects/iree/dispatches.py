@@ -52,6 +52,10 @@ class Dispatch:
         own = [number for number, tie in enumerate(self._ties) if tie < 0]
         return own[0] if len(own) == 1 < len(self._ties) else None
 
+    def updates(self, result: int) -> bool:
+        """Return whether a result lies in memory of an argument."""
+        return self._ties[result] >= 0
+
     def place(self, memory: ir.Value) -> None:
         """Replace this dispatch by one that computes `own_result` in the tensor `memory`."""
         number = self.own_result

@@ -152,7 +152,7 @@ def _reduction(
             key = scalar_class.OPERATION_NAME
             given = AxisReduction(x, type_, inner, combine, initial(wide), key)
             x = reduce_by_kernel(ctx, given, None)
-            type_ = type_.with_shape(graph.reduced_shape(type_.shape, inner, False))
+            type_ = type_.with_shape(graph.reduced_shape(type_.shape, tuple(inner), False))
             axes = axes[: len(axes) - len(inner)]
         if axes:
             x = reduce_axes(ctx, x, type_, axes, initial(wide), combine)

@@ -85,7 +85,7 @@ def _run(
     count, pixels = graph.element_count(grid.shape[1:-1]), graph.element_count(extents)
     flat = result.with_shape([images, count, channels])
     known = [n if isinstance(n, int) else None for n in (images, count, pixels)]
-    shape = SampleShape(*known, graph.static_size(channels), ctx.cpu.lanes)
+    shape = SampleShape((known[0], known[1], known[2]), graph.static_size(channels), ctx.cpu.lanes)
     sizes = [n for n in (images, count, pixels) if isinstance(n, Dim)]
     sizes += [n for n in extents if isinstance(n, Dim)]
     number_of_axes = len(extents)

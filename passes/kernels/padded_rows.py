@@ -199,9 +199,11 @@ class PaddedRowsEmitter(RowCopyEmitter):
             return registers
 
         self.loop((self.index(0), whole), [], several, step=self.lanes)
-        self.repeat(
-            whole, count, lambda at: memref.store(element, self.target, [arith.addi(target, at)])
-        )
+
+        def one(at: ir.Value) -> None:
+            memref.store(element, self.target, [arith.addi(target, at)])
+
+        self.repeat(whole, count, one)
 
     def _row(self, source: ir.Value, target: ir.Value) -> None:
         """Copy row `source` to row `target`, and pad it."""

@@ -33,12 +33,10 @@ Taps = Callable[[ir.Value], Sequence[SampleTap]]
 
 @dataclass(frozen=True)
 class SampleShape:
-    """`images` with `points` each, to be sampled in all of their `channels`; None for what only
-    the run knows."""
+    """Images, points of each and pixels of each, to be sampled in all of their `channels`; None for
+    what only the run knows."""
 
-    images: int | None
-    points: int | None
-    pixels: int | None
+    extents: tuple[int | None, int | None, int | None]
     channels: int
     lanes: int
 
@@ -47,9 +45,10 @@ class SampleShape:
     @property
     def workgroups(self) -> int:
         """Workgroups, if the numbers are known."""
-        assert self.images is not None
-        assert self.points is not None
-        return -(-self.images * self.points // POINTS)
+        images, points, _ = self.extents
+        assert images is not None
+        assert points is not None
+        return -(-images * points // POINTS)
 
     def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
         """Workgroups, for the sizes that are None."""
@@ -57,10 +56,9 @@ class SampleShape:
         return arith.ceildivui(index(product(images, points)), index(POINTS))
 
     def sizes(self, dynamic: Sequence[ir.Value]) -> list[Index]:
-        """Images, points of each and pixels of each; those that are None from `dynamic`."""
+        """The extents; those that are None from `dynamic`."""
         left = iter(dynamic)
-        given = (self.images, self.points, self.pixels)
-        return [next(left) if size is None else size for size in given]
+        return [next(left) if size is None else size for size in self.extents]
 
 
 class SampleEmitter(VectorEmitter):
@@ -106,9 +104,10 @@ class SampleEmitter(VectorEmitter):
         """Emit `count` channels from `first` on."""
         parts = long_vectors(count, self.lanes)
         lanes, mask = [part.lanes for part in parts], self.first_lanes(parts[-1].count)
-        totals: list[ir.Value] = []
+        totals: Sequence[ir.Value] = []
         for source, tap in zip(sources, taps, strict=True):
-            found = self.load_all(self.image, arith.addi(source, first), lanes, mask)
+            at = arith.addi(source, first)
+            found: Sequence[ir.Value] = self.load_all(self.image, at, lanes, mask)
             if tap.inside is not None:  # what is outside may be no number
                 zeros = [self.splat(0, size) for size in lanes]
                 found = [arith.select(tap.inside, *pair) for pair in zip(found, zeros, strict=True)]
@@ -123,5 +122,4 @@ class SampleEmitter(VectorEmitter):
             totals = found
         for part, total in zip(parts, totals, strict=True):
             masked = mask if part.count < part.lanes else None
-            at = self.add(arith.addi(target, first), part.start)
-            self.store(total, self.result, at, masked)
+            self.store(total, self.result, self.add(arith.addi(target, first), part.start), masked)

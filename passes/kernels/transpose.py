@@ -186,7 +186,7 @@ class TransposeEmitter(VectorEmitter):
             end = arith.minui(self.add(start, _SEGMENT), length)
             whole = arith.subi(end, arith.remui(arith.subi(end, start), self.index(self.lanes)))
 
-            def each(at: ir.Value) -> tuple[list[ir.Value], ir.Value]:
+            def each(at: ir.Value) -> tuple[Sequence[ir.Value], ir.Value]:
                 """The places of an element in each plane, and those of all where they are mixed."""
                 apart, mixed = (read, write) if is_joined else (write, read)
                 apart = arith.addi(apart, at)

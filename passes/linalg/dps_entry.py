@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ...dialects.iree.dispatches import Dispatch
 from ...mlir import ir
 from ..graph_to_linalg.aliasing import consumes_arguments, ops_within
 from ..graph_to_linalg.buffer_views import bytes_of
+from ..graph_to_linalg.dispatch import SAME_MEMORY, origin
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
 from .abi_arguments import BUFFER, OUTPUT, TRANSIENTS, append_buffers
@@ -16,6 +18,8 @@ from .placed_results import place_results
 DESTINATION_ENTRY = "main_into"
 """The name that the runtime looks for (`runtime/metadata.py`)."""
 
+_SMALL = 1 << 17
+"""Bytes of results that the runtime copies anyway (`runtime/execution/preallocated_outputs.py`)."""
 _MOST_OPS = 256
 """The most ops of a function that gets the entry: in larger ones, a microsecond does not matter."""
 
@@ -68,9 +72,31 @@ class DpsEntry(Pass):
             return "its intermediate results lie in memory of the caller's"
         if not self.sized_by_shapes and not all(map(_is_static, function.type.results)):
             return "the size of a result depends on values of inputs"
+        if any(map(_is_large_update, _returned(function.operation))):
+            return "the backend would copy a result that is an argument's update in place"
         if sum(1 for _ in ops_within(function.operation)) > _MOST_OPS:
             return f"there are more than {_MOST_OPS} ops"
         return ""
+
+
+def _returned(function: ir.Operation) -> list[ir.Value]:
+    (block, *_) = function.regions[0].blocks
+    *_, end = block.operations
+    return list(end.operands) if end.operation.name == "func.return" else []
+
+
+def _is_large_update(value: ir.Value) -> bool:
+    """Return whether a kernel updates memory in place to compute `value`, which a copy of takes
+    longer than the runtime's own memory."""
+    value = origin(value, SAME_MEMORY)
+    if isinstance(value.owner, ir.Block) or value.owner.name != "flow.dispatch":
+        return False
+    type_ = ir.RankedTensorType(value.type)
+    size = bytes_of(type_.element_type)
+    is_small = type_.has_static_shape and math.prod(type_.shape) * size <= _SMALL
+    return not is_small and Dispatch(value.owner.operation).updates(
+        ir.OpResult(value).result_number
+    )
 
 
 def _is_static(type_: ir.Type) -> bool:

@@ -119,3 +119,13 @@ def test_results_of_kernels(rows):
             found, expected = compiled.run(None, feeds), run_onnxruntime(model, feeds)
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("length", "declines"), [(1024, True), (8, False)])
+def test_a_large_result_that_is_updated_in_place_stays_where_it_is(length, declines):
+    """The backend would copy it to memory of the caller."""
+    inputs = {"x": (np.float32, (1, 1, length, 64)), "u": (np.float32, (1, 1, 1, 64))}
+    node = helper.make_node("TensorScatter", ["x", "u"], ["y"])
+    with graphc.compile(build_model([node], inputs, ["y"], opset=24)) as compiled:
+        found = compiled.report.rewrites["dps-entry"]
+        assert bool(found.declined) == declines
