@@ -39,8 +39,9 @@ class OperatorCase:
 
     @property
     def title(self) -> str:
-        """Operator and size."""
-        return f"{self.operator} {self.size}{' named' if self.named else ''}"
+        """Operator and size, which no other case has."""
+        operator = f"{self.domain}.{self.operator}" if self.domain else self.operator
+        return f"{operator} {self.size}{' named' if self.named else ''}"
 
     def feed(self) -> dict[str, np.ndarray]:
         """The inputs, deterministic."""

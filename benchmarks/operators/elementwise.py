@@ -1,23 +1,30 @@
 """Cases of elementwise operators."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from onnx import TensorProto
 
-from .case import OperatorCase, cases, f16, f32, fed, given, integers, mask, s8, u8, uniform
+from .case import Array, OperatorCase, cases, f16, f32, fed, given, integers, mask, s8, u8, uniform
 
 SHAPES = {"256": (1, 256), "1 MB": (4, 128, 512), "6 MB": (8, 64, 56, 56)}
 NAMED = (4, 128)
 
 
-def _unary(operator: str, low: float = -3, high: float = 3, **more) -> list[OperatorCase]:
-    sizes = [(size, {"x": uniform(low, high, *shape)}) for size, shape in SHAPES.items()]
+def _unary(
+    operator: str, low: float = -3, high: float = 3, kind: str = "", **more: Any
+) -> list[OperatorCase]:
+    sizes = [(kind + size, {"x": uniform(low, high, *shape)}) for size, shape in SHAPES.items()]
     return cases(operator, *sizes, named=NAMED, **more)
 
 
-def _binary(operator: str, draw=f32, **more) -> list[OperatorCase]:
-    sizes = [(size, {"a": draw(*shape), "b": draw(*shape)}) for size, shape in SHAPES.items()]
-    sizes.insert(1, ("channels", {"a": draw(8, 64, 28, 28), "b": draw(64, 1, 1)}))
-    sizes.insert(1, ("outer", {"a": draw(512, 1), "b": draw(1, 768)}))
+def _binary(
+    operator: str, draw: Callable[..., Array] = f32, kind: str = "", **more: Any
+) -> list[OperatorCase]:
+    sizes = [(kind + size, {"a": draw(*s), "b": draw(*s)}) for size, s in SHAPES.items()]
+    sizes.insert(1, (kind + "channels", {"a": draw(8, 64, 28, 28), "b": draw(64, 1, 1)}))
+    sizes.insert(1, (kind + "outer", {"a": draw(512, 1), "b": draw(1, 768)}))
     return cases(operator, *sizes, named=NAMED, **more)
 
 
@@ -52,7 +59,7 @@ CASES = (
     *_unary("Log", 0.1, 5),
     *_unary("Sqrt", 0, 5),
     *_unary("Reciprocal", 0.5, 5),
-    *_unary("Gelu", approximate="tanh"),
+    *_unary("Gelu", kind="tanh ", approximate="tanh"),
     *(
         case
         for name in ("Gelu", "FastGelu", "QuickGelu")
@@ -70,7 +77,7 @@ CASES = (
     *(
         case
         for name in ["Add", "Mul", "Div", "Mod", "Less", "Equal", "Max"]
-        for case in _binary(name, _integers)
+        for case in _binary(name, _integers, "int64 ")
     ),
     *_binary("Mod", fmod=1),
     *cases("Not", *((size, {"x": mask(*shape)}) for size, shape in SHAPES.items())),

@@ -48,24 +48,29 @@ PADS = [0, 0, 3, 3, 0, 0, 3, 3]
 
 
 def _pads(mode: str) -> list[OperatorCase]:
-    found = cases("Pad", ("image", {"x": f32(*IMAGE), "p": given(PADS)}), named=(2, 56), mode=mode)
+    found = cases(
+        "Pad", (f"{mode} image", {"x": f32(*IMAGE), "p": given(PADS)}), named=(2, 56), mode=mode
+    )
     found += cases(
         "Pad",
-        ("row", {"x": f32(1, 160000), "p": given([0, 200, 0, 200])}),
+        (f"{mode} row", {"x": f32(1, 160000), "p": given([0, 200, 0, 200])}),
         named=(160000,),
         mode=mode,
     )
     found += cases(
         "Pad",
-        ("rgb", {"x": f32(1, 3, 480, 640), "p": given([0, 0, 80, 0, 0, 0, 80, 0])}),
+        (f"{mode} rgb", {"x": f32(1, 3, 480, 640), "p": given([0, 0, 80, 0, 0, 0, 80, 0])}),
         mode=mode,
     )
     found += cases(
         "Pad",
-        ("volume", {"x": f32(1, 16, 16, 32, 32), "p": given([0, 0, 1, 1, 1, 0, 0, 1, 1, 1])}),
+        (
+            f"{mode} volume",
+            {"x": f32(1, 16, 16, 32, 32), "p": given([0, 0, 1, 1, 1, 0, 0, 1, 1, 1])},
+        ),
         mode=mode,
     )
-    return found + cases("Pad", ("u8", {"x": u8(*IMAGE), "p": given(PADS)}), mode=mode)
+    return found + cases("Pad", (f"{mode} u8", {"x": u8(*IMAGE), "p": given(PADS)}), mode=mode)
 
 
 def _slice(size: str, shape, starts, ends, axes, steps, draw=f32, named=()) -> list[OperatorCase]:

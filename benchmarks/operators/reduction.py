@@ -60,7 +60,7 @@ def _softmax(operator: str) -> list[OperatorCase]:
     found = cases(
         operator, *((size, {"x": f32(*shape)}) for size, shape in shapes.items()), axis=-1
     )
-    found += cases(operator, ("1 MB", {"x": f32(4, 128, 512)}), named=NAMED, axis=-1)
+    found += cases(operator, ("4x128x512", {"x": f32(4, 128, 512)}), named=NAMED, axis=-1)
     found += cases(operator, ("named last", {"x": f32(12, 128, 200)}), named=(128, 200), axis=-1)
     return found + cases(
         operator, ("axis 1 of 4", {"x": f32(1, 21, 256, 256)}), named=(256,), axis=1
