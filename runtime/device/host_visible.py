@@ -119,30 +119,26 @@ class LocalMemory:
     """
 
     def __init__(self, borrowed: Sequence[Span], feeds: Sequence[np.ndarray | DeviceTensor]):
-        self._borrowed, self._feeds = borrowed, feeds
-        self._added: list[np.ndarray | DeviceTensor] = []
-        self._arrays: list[Span] | None = None
+        self._arrays = [*borrowed]
+        self._new_arrays: list[np.ndarray] = []
+        self._new_tensors = [each for each in feeds if isinstance(each, DeviceTensor)]
         self._tensors: list[Span] = []
 
     def add(self, value: np.ndarray | DeviceTensor) -> None:
-        self._added.append(value)
+        if isinstance(value, DeviceTensor):
+            self._new_tensors.append(value)
+        else:
+            self._new_arrays.append(value)
 
     def shares(self, array: np.ndarray, tensors: bool = True) -> bool:
         """Return whether a C-contiguous array overlaps one of the arrays, or, with `tensors`, one
         of the tensors."""
-        if self._arrays is None:
-            self._arrays = [*self._borrowed]
-            self._added = [*filter(_has_memory, self._feeds), *self._added]
-        for value in self._added:
-            if isinstance(value, DeviceTensor):
-                self._tensors.append(span(value.numpy()))
-            else:
-                self._arrays.append(span(value))
-        self._added = []
+        self._arrays += map(span, self._new_arrays)
+        self._new_arrays = []
+        if tensors:
+            kept = (each for each in self._new_tensors if each.has_memory)
+            self._tensors += (span(each.numpy()) for each in kept)
+            self._new_tensors = []
         first, last = span(array)
         spans = [*self._arrays, *self._tensors] if tensors else self._arrays
         return any(begin < last and first < end for begin, end in spans)
-
-
-def _has_memory(value: np.ndarray | DeviceTensor) -> bool:
-    return isinstance(value, DeviceTensor) and value.has_memory
