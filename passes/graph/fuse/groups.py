@@ -60,7 +60,8 @@ def _fuse_in_block(
             continue
         group = grower.group(root)
         if len(group) > 1:
-            grower.replace(group, replace_by_fused(group, kind))
+            early = grower.is_known_at_root(group)
+            grower.replace(group, replace_by_fused(group, kind, at_root=early), early)
             statistics.record_fired(node_name(operation))
     for operation in reversed(operations):
         if any(result in grower.taken for result in operation.results):
@@ -96,9 +97,16 @@ class _Grower:
         """The root and the longest run of elementwise ops on its result with a single live-out."""
         return self._trim(self._grow(root))
 
-    def replace(self, group: Group, fused: ir.Value) -> None:
+    def is_known_at_root(self, group: Group) -> bool:
+        """Return whether all that `group` reads is there where its root is. Computed there, it can
+        be an operand of the group of a root that follows."""
+        start = self.position[_result(group[0])]
+        members = {_result(op): op for op in group}
+        return all(self._is_before(value, start) for value in _captured(members))
+
+    def replace(self, group: Group, fused: ir.Value, early: bool) -> None:
         self.taken |= {_result(op) for op in group}
-        self.position[fused] = self.position[_result(group[-1])]
+        self.position[fused] = self.position[_result(group[0 if early else -1])]
 
     def _grow(self, root: graph.GraphOp) -> Group:
         shape = graph.type_of(_result(root)).shape
@@ -238,10 +246,25 @@ def _results(user: Any) -> list[ir.Value | None]:
     return list(user.results) or [None]  # None: a terminator, which is in no group
 
 
-def replace_by_fused(ops: Sequence[graph.GraphOp], kind: str) -> ir.Value:
-    """Build the fused op of `ops` in place of the last one; they are left to be erased."""
-    last = ops[-1].operation
-    with ir.InsertionPoint(last), fuse_locations([op.operation.location for op in ops]):
+def replace_by_fused(ops: Sequence[graph.GraphOp], kind: str, *, at_root: bool = False) -> ir.Value:
+    """Build the fused op of `ops` in place of the last one, or of the first one if what they read
+    but constants is there; they are left to be erased."""
+    first, last = ops[0].operation, ops[-1].operation
+    if at_root:
+        _hoist_constants(ops)
+    place = ir.InsertionPoint(first if at_root else last)
+    with place, fuse_locations([op.operation.location for op in ops]):
         fused = graph.fuse(ops, kind=kind)
     last.results[0].replace_all_uses_with(fused)
     return fused
+
+
+def _hoist_constants(ops: Sequence[graph.GraphOp]) -> None:
+    """Move the constants that `ops` read to the start of their block."""
+    block = ops[0].operation.block
+    for owner in (value.owner for op in ops for value in op.operation.operands):
+        if isinstance(owner, ir.Block) or owner.name != "graph.constant":
+            continue
+        first = block.operations[0].operation
+        if owner.operation.block == block and owner.operation != first:
+            owner.operation.move_before(first)

@@ -4,7 +4,7 @@
 // RUN: not gc-opt --graph-fuse-epilogue=max-operands=many %s 2>&1 | filecheck %s --check-prefix=OPTION
 
 // OPTION: error: graph-fuse-epilogue: option 'max-operands': 'many' is not an integer
-// REPORT: 8 x fuse-epilogue (8 checked): product
+// REPORT: 10 x fuse-epilogue (10 checked): product
 
 // Bias, activation and residual join the product, in order.
 // CHECK-LABEL: @bias_activation_residual
@@ -146,4 +146,23 @@ func.func @bytes_between(%x: tensor<8x64xui8>, %w: tensor<64x32xi8>) -> tensor<8
   %5 = "graph.cast"(%4) {to = f32} : (tensor<8x32xi32>) -> tensor<8x32xf32>
   %6 = "graph.add"(%5, %3) : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x32xf32>
   return %6 : tensor<8x32xf32>
+}
+
+// -----
+
+// The product of two contractions, of which one has its group already, joins the other one, also if
+// that comes first.
+// CHECK-LABEL: @gated
+// CHECK: %[[GATE:.*]] = "graph.fused"() ({
+// CHECK: graph.swish
+// CHECK: "graph.fused"() ({
+// CHECK: %[[UP:.*]] = "graph.matmul"
+// CHECK: "graph.mul"(%[[GATE]], %[[UP]])
+// CHECK-NOT: graph.mul
+func.func @gated(%x: tensor<2x8xf32>, %w: tensor<8x4xf32>, %v: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = "graph.matmul"(%x, %w) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %1 = "graph.matmul"(%x, %v) : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %2 = "graph.swish"(%0) {alpha = 1.0 : f64} : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = "graph.mul"(%2, %1) : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  return %3 : tensor<2x4xf32>
 }
