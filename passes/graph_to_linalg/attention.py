@@ -22,6 +22,7 @@ from .mma_attention import attend_on_tensor_cores
 from .movement import extract_slice, insert_slice, reshape_tensor, transpose_tensor
 from .normalization import Elements, RowNormalization
 from .reduction import accumulator
+from .rotary_kernel import rotate_by_kernel
 from .scalar import convert_scalar
 from .scratch import uses_scratch
 
@@ -241,7 +242,10 @@ def _divided(ctx: Lowering, y: Value, type_: Type, total: Value) -> Value:
 def rotary_embedding(
     ctx: Lowering, op: graph.RotaryEmbeddingOp, x: Value, cos: Value, sin: Value
 ) -> Value:
-    """One loop that writes in order; it reads both elements of a pair for each of the two."""
+    """A kernel, or one loop that writes in order; it reads both elements of a pair for each of the
+    two."""
+    if (turned_rows := rotate_by_kernel(ctx, op)) is not None:
+        return turned_rows
     type_ = graph.type_of(op.x)
     half = graph.type_of(op.cos).shape[-1]
     pair_axis = type_.rank if op.attrs["interleaved"] else type_.rank - 1

@@ -259,6 +259,11 @@ def test_rotary_embedding():
             "RotaryEmbedding", x, _floats(2, 3, 2), _floats(2, 3, 2),
             interleaved=interleaved, rotary_embedding_dim=4,
         )  # fmt: skip
+        wide = _floats(2, 4, 3, 48)  # whole vectors, of which some are kept
+        cases.add(
+            "RotaryEmbedding", wide, _floats(2, 3, 16), _floats(2, 3, 16),
+            interleaved=interleaved, rotary_embedding_dim=32,
+        )  # fmt: skip
         cases.add(
             "RotaryEmbedding", Feed(x, ["b", 4, "s", 8]), const(cos), const(sin),
             Feed(positions, ["b", "s"]), interleaved=interleaved,
