@@ -120,6 +120,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_LOWERED,
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
+        "merge-dispatches{{threads={threads} sharing={sharing}}}",  # while they claim nothing
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become

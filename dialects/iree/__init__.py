@@ -10,7 +10,15 @@ our own keeps their ops typed and verified; the hand-off carries them to IREE by
 from .base import Iree
 from .flow import dispatch_region
 from .linalg_ext import LinalgExt, im2col, scan, scatter
-from .stream import FLOPS, Buffer, assume_alignment, define_kernel, operand_in_place, run_kernel
+from .stream import (
+    FLOPS,
+    Buffer,
+    assume_alignment,
+    define_function,
+    define_kernel,
+    operand_in_place,
+    run_kernel,
+)
 from .tensor_ext import compute_barrier
 from .tensor_list import dynamic_sizes, tensor_list, tensor_list_type, tensors_of
 from .util import optimization_barrier

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ...mlir import arith, func, ir, memref
+from .stream import FLOPS
 
 _DISPATCH, _NUMBER = "flow.dispatch", "stream.dispatch.workgroup.id"
+_COUNT = "stream.dispatch.workgroup.count"
 _WORK, _GIVEN, _SIZES, _RESULTS = range(4)
 """Operand segments of a dispatch."""
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -28,6 +30,30 @@ class Dispatch:
         if isinstance(owner, ir.Block) or owner.name != "arith.constant":
             return None
         return ir.IntegerAttr(owner.attributes["value"]).value
+
+    @property
+    def scalar_arguments(self) -> list[ir.Value]:
+        """The scalars that the kernel receives."""
+        return self._arguments[: self.scalars]
+
+    @property
+    def tensor_arguments(self) -> list[ir.Value]:
+        """The tensors that the kernel receives."""
+        return self._arguments[self.scalars :]
+
+    @property
+    def ties(self) -> list[int | None]:
+        """For each result, the number of the tensor in whose memory it is; None if it has memory of
+        its own."""
+        return [None if tie < 0 else tie - self.scalars for tie in self._ties]
+
+    def sizes_of_argument(self, number: int) -> list[ir.Value]:
+        """The dynamic sizes of a tensor argument."""
+        dynamic = [
+            ir.RankedTensorType(each.type).shape.count(_DYNAMIC) for each in self.tensor_arguments
+        ]
+        start = 1 + self.given + sum(dynamic[:number])
+        return list(self.op.operands)[start : start + dynamic[number]]
 
     @property
     def given(self) -> int:
@@ -133,6 +159,11 @@ class Dispatch:
         return Dispatch(new)
 
 
+def is_dispatch(op: ir.Operation) -> bool:
+    """Return whether `op` is a ``flow.dispatch``."""
+    return op.name == _DISPATCH
+
+
 def each_dispatch(module: Any) -> list[Dispatch]:
     """The dispatches of `module`, in order."""
     return [Dispatch(op) for op in _each(module.operation, _DISPATCH)]
@@ -148,12 +179,43 @@ class KernelFunction:
             if op.operation.name == "stream.executable"
             and ir.StringAttr(op.attributes["sym_name"]).value == name
         )
+        self.executable = executable
         (function,) = _each(executable, func.FuncOp.OPERATION_NAME)
         view = function.opview
         assert isinstance(view, func.FuncOp)
         self.function = view
         (self.number,) = _each(function, _NUMBER)
         """The op that gives the workgroup number."""
+
+    @property
+    def counts_calls(self) -> bool:
+        """True if the kernel depends on the number of its workgroups, as one does that shares its
+        work among them itself."""
+        return any(True for _ in _each(self.function.operation, _COUNT))
+
+    @property
+    def flops(self) -> int | None:
+        """The additions and multiplications of all workgroups; None if they are not known."""
+        (export,) = _each(self.executable, "stream.executable.export")
+        flops = ir.IntegerAttr(export.attributes[FLOPS]).value
+        return None if flops < 0 else flops
+
+    def copy_to(self, block: ir.Block, arguments: Sequence[ir.Value]) -> "WorkgroupCode":
+        """Copy the code that all workgroups share to the end of `block`, for `arguments`; return
+        that of one workgroup, which is in no block yet."""
+        with ir.InsertionPoint(self.function):
+            copy = self.function.operation.clone()
+        view = copy.opview
+        assert isinstance(view, func.FuncOp)
+        for old, new in zip(view.entry_block.arguments, arguments, strict=True):
+            old.replace_all_uses_with(new)
+        ops = [op.operation for op in view.entry_block.operations][:-1]
+        (at,) = (n for n, op in enumerate(ops) if op.name == _NUMBER)
+        allocations = [op for op in ops[at + 1 :] if op.name == memref.AllocaOp.OPERATION_NAME]
+        for op in (*ops[:at], *allocations):
+            block.append(op)
+        body = [op for op in ops[at + 1 :] if op.name != memref.AllocaOp.OPERATION_NAME]
+        return WorkgroupCode(view, ops[at], body)
 
     def add_scalar(self, at: int) -> ir.Value:
         """Add a scalar as argument `at`."""
@@ -194,14 +256,35 @@ class KernelFunction:
                 op.move_before(self.number)
 
 
+class WorkgroupCode:
+    """A copy of what one workgroup of a kernel computes."""
+
+    def __init__(self, function: func.FuncOp, number: ir.Operation, body: list[ir.Operation]):
+        self._function, self._number, self._body = function, number, body
+
+    def place(self, workgroup_id: ir.Value) -> None:
+        """Move the code to the end of the current block, for one workgroup."""
+        block = ir.InsertionPoint.current.block
+        for op in self._body:
+            block.append(op)
+        self._number.results[0].replace_all_uses_with(workgroup_id)
+        self._function.operation.erase()
+
+
+def workgroup_id() -> ir.Value:
+    """Within a kernel: the number of the workgroup."""
+    return _dimension_of(_NUMBER)
+
+
 def count_calls() -> ir.Value:
     """Within a kernel: the number of workgroups of the dispatch."""
+    return _dimension_of(_COUNT)
+
+
+def _dimension_of(name: str) -> ir.Value:
     index = ir.IndexType.get()
-    return ir.Operation.create(
-        "stream.dispatch.workgroup.count",
-        results=[index],
-        attributes={"dimension": ir.IntegerAttr.get(index, 0)},
-    ).result
+    zero: dict[str, ir.Attribute] = {"dimension": ir.IntegerAttr.get(index, 0)}
+    return ir.Operation.create(name, results=[index], attributes=zero).result
 
 
 def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:

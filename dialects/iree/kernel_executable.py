@@ -4,9 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from ...mlir import func, ir
 from .outlining import OutlinedKernel
+from .stream import PLAIN
 
 _LAYOUT = "#hal.pipeline.layout<bindings = [#hal.pipeline.binding<storage_buffer>]>"
-_PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 _NAME = "kernels"
 
 
@@ -57,7 +57,7 @@ def _export() -> None:
 def _entry(kernels: Iterable[OutlinedKernel]) -> None:
     """A function that calls `kernels` with a number and with memory, the same for all."""
     entry = func.FuncOp(_NAME, ([], []))
-    entry.attributes["translation_info"] = ir.Attribute.parse(_PLAIN)
+    entry.attributes["translation_info"] = ir.Attribute.parse(PLAIN)
     given: dict[ir.Type, ir.Value] = {}
     with ir.InsertionPoint(entry.add_entry_block()):
         for kernel in kernels:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ...mlir import arith, func, ir, memref
+from .stream import PLAIN
 
 _EXECUTABLE, _MODULE = "stream.executable", "builtin.module"
 _NUMBER, _COUNT = "stream.dispatch.workgroup.id", "stream.dispatch.workgroup.count"
 _SUBSPAN = "stream.binding.subspan"
-_PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
 _PREFIX = "graphc_kernel_"
 _UNNAMED = "kernel"
 _OBJECTS = "hal.executable.objects"
@@ -120,7 +120,7 @@ def _function_of(executable: ir.Operation) -> _Kernel | None:
     if len(ops) != 1 or not isinstance(ops[0], func.FuncOp):
         return None
     function = ops[0]
-    if str(function.attributes["translation_info"]) != _PLAIN:
+    if str(function.attributes["translation_info"]) != PLAIN:
         return None
     return _read(function)
 
@@ -168,7 +168,7 @@ def _outline(kernel: _Kernel) -> OutlinedKernel:
     location = function.operation.location
     with ir.InsertionPoint(function), location:
         entry = func.FuncOp(ir.StringAttr(name).value, type_)
-        entry.attributes["translation_info"] = ir.Attribute.parse(_PLAIN)
+        entry.attributes["translation_info"] = ir.Attribute.parse(PLAIN)
         block = entry.add_entry_block()
     with ir.InsertionPoint(block), location:
         operands = [_hand(block, each) for each in handed]

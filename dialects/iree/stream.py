@@ -13,6 +13,8 @@ from .tensor_list import dynamic_sizes
 Body = Callable[..., None]
 FLOPS = "flops"
 """The attribute of a kernel that holds its number of floating-point operations."""
+PLAIN = "#iree_codegen.translation_info<pipeline = #iree_codegen.no_pipeline>"
+"""How the backend translates a kernel: as it stands."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,7 @@ def define_kernel(
     multiplications of all workgroups, for profiles; None if it depends on scalars. On GPUs, the
     threads of a workgroup are `threads`, in warps of 32; the body is that of each thread.
     """
-    ir.Context.current.allow_unregistered_dialects = True
-    executable = ir.Operation.create(
-        "stream.executable",
-        attributes={
-            "sym_name": ir.StringAttr.get(name),
-            "sym_visibility": ir.StringAttr.get("private"),
-        },
-        regions=1,
-    )
+    executable = _executable(name)
     block = executable.regions[0].blocks.append()
     with ir.InsertionPoint(block):
         _export(name, flops)
@@ -75,6 +69,26 @@ def define_kernel(
         ir.Operation.create("stream.executable.end")
     with ir.InsertionPoint(module.regions[0].blocks.append()):
         _function(name, buffers, body, scalars, threads)
+    return executable
+
+
+def define_function(
+    name: str, inputs: Sequence[ir.Type], body: Callable[[ir.Block], None], flops: int | None
+) -> ir.Operation:
+    """A kernel at the insertion point with arguments of the types `inputs`: scalars, then bindings.
+    `body` emits all of its code in the block of these. For `flops`, see `define_kernel`."""
+    executable = _executable(name)
+    with ir.InsertionPoint(executable.regions[0].blocks.append()):
+        _export(name, flops)
+        module = ir.Operation.create("builtin.module", regions=1)
+        ir.Operation.create("stream.executable.end")
+    with ir.InsertionPoint(module.regions[0].blocks.append()):
+        function = func.FuncOp(name, (list(inputs), []))
+        function.attributes["translation_info"] = ir.Attribute.parse(PLAIN)
+    block = function.add_entry_block()
+    with ir.InsertionPoint(block):
+        body(block)
+        func.ReturnOp([])
     return executable
 
 
@@ -125,6 +139,18 @@ def operand_in_place(dispatch: ir.Operation) -> int | None:
     workloads = ir.DenseI32ArrayAttr(dispatch.attributes["operandSegmentSizes"])[0]
     number = ir.IntegerAttr(tie).value
     return None if number < 0 else workloads + number
+
+
+def _executable(name: str) -> ir.Operation:
+    ir.Context.current.allow_unregistered_dialects = True
+    return ir.Operation.create(
+        "stream.executable",
+        attributes={
+            "sym_name": ir.StringAttr.get(name),
+            "sym_visibility": ir.StringAttr.get("private"),
+        },
+        regions=1,
+    )
 
 
 def _export(name: str, flops: int | None) -> None:

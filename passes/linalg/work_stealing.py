@@ -40,10 +40,15 @@ class WorkStealingDispatch(Pass):
         if self.threads < 2 or not dispatches:
             return
         few = {each.kernel for each in dispatches if self._has_few(each)}
+        alone = {each.kernel for each in dispatches}
+        alone = {name for name in alone if KernelFunction(op, name).counts_calls}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
         positions: dict[str, tuple[int, int]] = {}
         for each in dispatches:
             node = node_name(each.op)
+            if each.kernel in alone:
+                statistics.record_declined(node, "its threads share its work themselves")
+                continue
             if each.kernel in few:
                 statistics.record_declined(node, "fewer workgroups than threads")
                 continue
