@@ -20,6 +20,12 @@ _MOST_BYTES = 64 << 10
 read from memory. Results of one dispatch exist at the same time."""
 
 
+_MOST_OPERANDS = 31
+"""Scalars and tensors of a merged kernel, at most, beside its counters. The runtime binds 32
+buffers (IREE's `IREE_HAL_MODULE_MAX_DESCRIPTOR_BINDING_COUNT`) and hands over 64 constants, of
+which the value of a scalar and the place of a tensor in its buffer take two each."""
+
+
 @register
 @dataclass(frozen=True)
 class MergeDispatches(Pass):
@@ -37,7 +43,7 @@ class MergeDispatches(Pass):
     begun anything. With several threads it is for x86-64, where code can query its core.
 
     A dispatch ends before its first kernel comes again, so that layers that are alike share their
-    code, and before a large result.
+    code, before a large result, and before it has more operands than the runtime hands over.
     """
 
     name = "merge-dispatches"
@@ -82,6 +88,8 @@ class _Chain:
         """All that is computed from these otherwise."""
         self.overwritten: set[ir.Value] = set()
         """The memory, from outside, that the dispatches have written to."""
+        self._operands: set[ir.Value] = set()
+        """Scalars, tensors, and results with memory of their own."""
 
     def takes(self, dispatch: Dispatch) -> bool:
         """Return whether `dispatch` can be the next one."""
@@ -91,6 +99,8 @@ class _Chain:
             return False
         if self.behind & set(dispatch.op.operands):
             return False
+        if len(self._operands_with(dispatch)) > _MOST_OPERANDS:
+            return False
         tensors = dispatch.tensor_arguments
         if any(origin(x, SAME_MEMORY) in self.overwritten for x in tensors):
             return False
@@ -99,6 +109,7 @@ class _Chain:
 
     def append(self, dispatch: Dispatch) -> None:
         """Make `dispatch` the next one."""
+        self._operands = self._operands_with(dispatch)
         self.dispatches.append(dispatch)
         self.between = [*self._deferred]
         self.inside |= set(dispatch.op.results)
@@ -106,6 +117,12 @@ class _Chain:
         self.overwritten |= {
             origin(tensors[tie], SAME_MEMORY) for tie in dispatch.ties if tie is not None
         }
+
+    def _operands_with(self, dispatch: Dispatch) -> set[ir.Value]:
+        read = {x for x in dispatch.tensor_arguments if x not in self.inside}
+        own = zip(dispatch.op.results, dispatch.ties, strict=True)
+        made = {result for result, tie in own if tie is None}
+        return self._operands | {*dispatch.scalar_arguments} | read | made
 
     def look_at(self, op: ir.Operation) -> None:
         """Note `op`, which is no dispatch that joins: it may have to follow."""

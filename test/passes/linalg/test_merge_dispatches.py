@@ -74,3 +74,27 @@ def test_threads_wait_for_what_they_read(model, threads, monkeypatch):
             run(case)
         with ThreadPoolExecutor(3) as callers:  # each call has counters of its own
             list(callers.map(run, cases * 20))
+
+
+def test_operands_are_no_more_than_the_runtime_takes():
+    """The runtime binds 32 buffers: each input and each result is one."""
+    count = 20
+    random = np.random.default_rng(2)
+    names = [(f"x{n}", f"w{n}", f"y{n}") for n in range(count)]
+    nodes = [helper.make_node("MatMul", [x, w], [y], y) for x, w, y in names]
+    weights = [
+        numpy_helper.from_array(random.standard_normal((64, 16 * n + 16), np.float32), w)
+        for n, (_, w, _) in enumerate(names)
+    ]  # different kernels
+    infos = [
+        [helper.make_tensor_value_info(each[at], TensorProto.FLOAT, [1, size]) for each in names]
+        for at, size in ((0, 64), (2, None))
+    ]
+    graph = helper.make_graph(nodes, "many", *infos, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    feeds = {x: random.standard_normal((1, 64), np.float32) for x, _, _ in names}
+    expected = ort.InferenceSession(model.SerializeToString()).run(None, feeds)
+    with graphc.compile(model, threads=1) as compiled:
+        assert compiled.report.rewrites["merge-dispatches"].count == count
+        for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
