@@ -104,6 +104,8 @@ def _run(
     around: ir.Value | None,
 ) -> ir.Value:
     axes, unit = merged_padding(source.shape, op.attrs["low"], op.attrs["high"])
+    if not axes:
+        return x
     mode = op.attrs["mode"] if around is None else "constant"
     shape = PaddedRows(axes, unit, mode, ctx.cpu.vector_bits)
     sizes = [n for axis in axes for n in (axis.extent, axis.low, axis.high, axis.size)]

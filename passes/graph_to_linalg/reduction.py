@@ -132,6 +132,12 @@ def _finish(
     return keep_axes(ctx, reduced, result, axes) if op.attrs["keepdims"] else reduced
 
 
+def _is_of_one_element(type_: graph.TensorType, axes: Sequence[int]) -> bool:
+    """Return whether each result of a reduction over `axes` is an element. As a sum in windows, the
+    backend would allocate a stack without bounds for it."""
+    return all(type_.shape[axis] == 1 for axis in axes)
+
+
 def _reduction(
     op_class: type[graph.GraphOp],
     scalar_class: type[graph.GraphOp],
@@ -143,6 +149,8 @@ def _reduction(
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         type_ = graph.type_of(op.operation.operands[0])
         axes, wide = op.attrs["axes"], accumulator(type_.dtype)
+        if _is_of_one_element(type_, axes):
+            return reshape_tensor(ctx, x, type_, graph.type_of(op.operation.results[0]))
 
         def combine(element: ir.Value, total: ir.Value) -> ir.Value:
             return apply_number_rule(scalar_class, wide, element, total)
@@ -169,6 +177,8 @@ _reduction(graph.ReduceMinOp, graph.MinOp, graph.highest)
 def reduce_mean(ctx: Lowering, op: graph.ReduceMeanOp, x: ir.Value) -> ir.Value:
     type_ = graph.type_of(op.operation.operands[0])
     axes, wide = op.attrs["axes"], accumulator(type_.dtype)
+    if _is_of_one_element(type_, axes):
+        return reshape_tensor(ctx, x, type_, graph.type_of(op.result))
     count = graph.element_count([type_.shape[axis] for axis in axes])
 
     def add(element: ir.Value, total: ir.Value) -> ir.Value:

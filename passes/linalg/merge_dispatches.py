@@ -26,6 +26,10 @@ buffers (IREE's `IREE_HAL_MODULE_MAX_DESCRIPTOR_BINDING_COUNT`) and hands over 6
 which the value of a scalar and the place of a tensor in its buffer take two each."""
 
 
+_MOST_NAMED = 8
+"""Kinds of kernels in the name of a merged one, at most."""
+
+
 @register
 @dataclass(frozen=True)
 class MergeDispatches(Pass):
@@ -35,7 +39,7 @@ class MergeDispatches(Pass):
     %2 = flow.dispatch @b(%1) : (tensor<..>) -> tensor<..>
     -->
     %counters = flow.tensor.splat 0 : tensor<..xi64>
-    %1:3 = flow.dispatch @merged_0[%threads](%0, %counters) : (..) -> (.., .., %counters)
+    %1:3 = flow.dispatch @merged_a_b_0[%threads](%0, %counters) : (..) -> (.., .., %counters)
 
     A dispatch takes microseconds, and a thread that has to be woken for its share of it some more:
     a step of a language model that computes one token has hundreds of them. In a merged kernel, a
@@ -231,11 +235,17 @@ class _Merger:
     def _kernel(self, merged: "_Operands", threads: int) -> str:
         key = (merged.counts, *merged.uses)
         if key not in self._kernels:
-            name = f"merged_{len(self._kernels)}"
+            name = _name(merged.uses, len(self._kernels))
             with ir.InsertionPoint(_top(ir.InsertionPoint.current.block)):
                 define_merged(self._module, name, merged.uses, merged.counts, threads)
             self._kernels[key] = name
         return self._kernels[key]
+
+
+def _name(uses: Sequence[KernelUse], number: int) -> str:
+    """``merged_matmul_norm_3``: the kinds of kernels in it, as a profile shows them."""
+    kinds = dict.fromkeys(use.kernel.rstrip("0123456789").rstrip("_") for use in uses)
+    return "_".join(["merged", *list(kinds)[:_MOST_NAMED], str(number)])
 
 
 class _Operands:

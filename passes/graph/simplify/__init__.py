@@ -16,7 +16,6 @@ from . import (
     pooling,
     powers,
     quantization,
-    reduction,
     selection,
     slicing,
 )
@@ -35,6 +34,5 @@ REWRITES = (
     *convolution.REWRITES,
     *pooling.REWRITES,
     *quantization.REWRITES,
-    *reduction.REWRITES,
 )
 """All simplifications, in the order in which they are tried."""

@@ -7,7 +7,7 @@
 
 // Two threads share the stages of one kernel: the second one begins when the counter of the first
 // says that all is done. The last thread to leave clears the counters. One thread has loops.
-// CHECK: func.func @merged_0(%{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding)
+// CHECK: func.func @merged_{{[a-z_]*}}0(%{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %[[GIVEN:.*]]: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding, %{{.*}}: !stream.binding)
 // CHECK: %[[COUNTERS:.*]] = "stream.binding.subspan"(%[[GIVEN]], {{.*}}) : {{.*}} -> memref<1168xi64>
 // CHECK: llvm.inline_asm {{.*}} "rdtscp"
 // CHECK: memref.load %[[COUNTERS]]
@@ -18,19 +18,19 @@
 // CHECK: "stream.dispatch.workgroup.count"
 // CHECK: scf.if
 // CHECK-COUNT-10: memref.store {{.*}}, %[[COUNTERS]]
-// ALONE: func.func @merged_0
+// ALONE: func.func @merged_{{[a-z_]*}}0
 // ALONE-NOT: atomic_rmw
 // ALONE: scf.for
 // ALONE: return
 
 // What stands between and depends on the first kernel follows; a view is the same memory.
 // CHECK-LABEL: @one_after_the_other
-// CHECK: %[[ALL:.*]]:4 = "flow.dispatch"({{.*}}) {entry_points = [@merged_0::@merged_0], {{.*}}tied_operands = [-1 : index, -1 : index, -1 : index, 3 : index]}
+// CHECK: %[[ALL:.*]]:4 = "flow.dispatch"({{.*}}) {entry_points = [@merged_{{[a-z_]*}}0::@merged_{{[a-z_]*}}0], {{.*}}tied_operands = [-1 : index, -1 : index, -1 : index, 3 : index]}
 // CHECK-NOT: flow.dispatch
 // CHECK: linalg.generic
 // CHECK: return %[[ALL]]#2
 // ALONE-LABEL: @one_after_the_other
-// ALONE: "flow.dispatch"({{.*}}) {entry_points = [@merged_0::@merged_0], {{.*}}tied_operands = [-1 : index, -1 : index, -1 : index]}
+// ALONE: "flow.dispatch"({{.*}}) {entry_points = [@merged_{{[a-z_]*}}0::@merged_{{[a-z_]*}}0], {{.*}}tied_operands = [-1 : index, -1 : index, -1 : index]}
 func.func @one_after_the_other(%x: tensor<1x64xf32>, %w: tensor<3x2x288xui32>, %scale: tensor<192xf32>) -> (tensor<1x192xf32>, tensor<3x64xf32>) {
   %0 = "graph.quantize_blocks"(%x) {block = 32 : i64} : (tensor<1x64xf32>) -> tensor<1x20xui32>
   %1 = "graph.int8_nbits_matmul"(%0, %w) {bits = 4 : i64, block = 32 : i64, columns = 192 : i64, mr = 1 : i64, nr = 64 : i64, offset = 0 : i64, scales = "f16", unit = "avx512vnni", zeros = false} : (tensor<1x20xui32>, tensor<3x2x288xui32>) -> tensor<1x192xf32>
@@ -45,11 +45,11 @@ func.func @one_after_the_other(%x: tensor<1x64xf32>, %w: tensor<3x2x288xui32>, %
 
 // A dispatch ends before its first kernel comes again, and equal ones share their code. Kernels of
 // one workgroup need one thread.
-// CHECK: @merged_0
-// CHECK-NOT: func.func @merged_1
+// CHECK: @merged_{{[a-z_]*}}0
+// CHECK-NOT: func.func @merged_{{[a-z_]*}}1
 // CHECK-LABEL: @layers
-// CHECK: %[[FIRST:.*]]:2 = "flow.dispatch"(%c1, {{.*}}@merged_0::@merged_0
-// CHECK: "flow.dispatch"(%c1, %[[FIRST]]#1, {{.*}}@merged_0::@merged_0
+// CHECK: %[[FIRST:.*]]:2 = "flow.dispatch"(%c1, {{.*}}@merged_{{[a-z_]*}}0::@merged_{{[a-z_]*}}0
+// CHECK: "flow.dispatch"(%c1, %[[FIRST]]#1, {{.*}}@merged_{{[a-z_]*}}0::@merged_{{[a-z_]*}}0
 func.func @layers(%x: tensor<8x197xf32>, %scale: tensor<197xf32>) -> tensor<8x197xf32> {
   %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<8x197xf32>) -> tensor<8x197xf32>
   %1 = "graph.rms_norm"(%0, %scale) {axis = 1 : i64, epsilon = 1.0e-05 : f64} : (tensor<8x197xf32>, tensor<197xf32>) -> tensor<8x197xf32>
@@ -62,7 +62,7 @@ func.func @layers(%x: tensor<8x197xf32>, %scale: tensor<197xf32>) -> tensor<8x19
 
 // Large results take time, and memory; a computed tensor that no kernel made comes first.
 // CHECK-LABEL: @apart
-// CHECK-NOT: @merged_0::
+// CHECK-NOT: @merged_{{[a-z_]*}}0::
 // CHECK: return
 // REPORT: declined by merge-dispatches, its result is large
 // REPORT: declined by merge-dispatches, its workgroups are counted at run time
@@ -77,9 +77,9 @@ func.func @apart(%x: tensor<512x197xf32>, %y: tensor<?x197xf32, ["n"]>) -> (tens
 // A large result between does not live longer: its reader does not wait for the second one.
 // CHECK-LABEL: @between
 // CHECK: @softmax_{{[0-9]}}::
-// CHECK: @merged_0::
+// CHECK: @merged_{{[a-z_]*}}0::
 // CHECK: linalg.generic
-// CHECK: @merged_0::
+// CHECK: @merged_{{[a-z_]*}}0::
 func.func @between(%x: tensor<512x197xf32>, %scale: tensor<197xf32>) -> (tensor<1x197xf32>, tensor<1x197xf32>) {
   %0 = "graph.softmax"(%x) {axis = 1 : i64} : (tensor<512x197xf32>) -> tensor<512x197xf32>
   %1 = "graph.slice"(%0) {sizes = [1, 197], starts = [0, 0], steps = array<i64: 1, 1>} : (tensor<512x197xf32>) -> tensor<1x197xf32>
