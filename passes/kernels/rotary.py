@@ -1,5 +1,6 @@
 """A kernel that turns the pairs of a rotary embedding: elements of the two halves of a row."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,10 +28,7 @@ class RotaryRows:
     @property
     def rows(self) -> int:
         """All rows."""
-        count = 1
-        for size in self.outer:
-            count *= size
-        return count
+        return math.prod(self.outer)
 
     @property
     def chunk(self) -> int:

@@ -95,6 +95,7 @@ class TermsEmitter(VectorEmitter):
             present = list(range(1, algorithm.rows))
             whole = arith.divui(rows, self.index(algorithm.rows))
         full = arith.minui(last, whole)
+        assert algorithm.rows == 2  # of more blocks of rows, the last may lack several rows
 
         def emit(count: int, first: ir.Value, last: ir.Value) -> None:
             self.repeat(first, last, lambda row: self._row(row, count, target, height, stride))
