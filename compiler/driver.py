@@ -106,6 +106,7 @@ class Compilation:
             transients=transients,
             sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
             precision=self.options.precision,
+            opt_level=self.options.opt_level,
         )
         self._run("linalg", text)
         check_linalg(self.module)

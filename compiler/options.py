@@ -155,7 +155,7 @@ class Options:
     opt_level: int = field(
         default=3,
         metadata=_option(
-            "backend effort (3)",
+            "effort of the compilation (3); 0 takes least time, and merges no kernels",
             _flag("--opt-level", type=int, choices=range(4)),
             group=Group.COMPILE,
             recorded=True,

@@ -120,7 +120,8 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_LOWERED,
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
-        "merge-dispatches{{threads={threads} sharing={sharing}}}",  # while they claim nothing
+        # while kernels claim nothing
+        "merge-dispatches{{threads={threads} sharing={sharing} opt-level={opt_level}}}",
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
@@ -256,11 +257,13 @@ def lowering_pipeline(
     transients: int = 0,
     sized_by_shapes: bool = False,
     precision: str = "f32",
+    opt_level: int = 3,
 ) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for `threads` threads
     of `cpu`, in `precision`. `pinned` threads are pinned to cores, and choose their share of the
     work by the core. Intermediate results take `transients` bytes at their peak, 0 if that is not
     known. `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
+    `opt_level` is that of `Options`.
 
     At its end, duplicate size computations and casts between equal types are removed.
     """
@@ -273,4 +276,5 @@ def lowering_pipeline(
         transients=transients,
         sized_by_shapes=str(sized_by_shapes).lower(),
         tf32=PRECISIONS[precision]["tf32"],
+        opt_level=opt_level,
     )

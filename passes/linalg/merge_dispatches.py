@@ -56,13 +56,16 @@ class MergeDispatches(Pass):
     """Threads of the program."""
     sharing: int = 1
     """Those that claim work themselves."""
+    opt_level: int = 3
+    """Effort of the compilation. At level 0, nothing is merged: kernels that several merged ones
+    run are compiled in each of these, a third of the time that a model of two layers takes."""
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics("merge-dispatches")
         dispatches = each_dispatch(op)
-        if self.threads > 1 and self.sharing == 1:
+        if reason := self._reason_against():
             for each in dispatches:
-                statistics.record_declined(node_name(each.op), "threads do not know their cores")
+                statistics.record_declined(node_name(each.op), reason)
             return
         merger = _Merger(op, self.threads)
         for block in _blocks(dispatches):
@@ -72,6 +75,14 @@ class MergeDispatches(Pass):
                 merger.merge(chain)
         for node, reason in merger.declined:
             statistics.record_declined(node, reason)
+
+    def _reason_against(self) -> str:
+        """Why no dispatch of the program is merged, or an empty string."""
+        if self.opt_level == 0:
+            return "the compilation is to be quick: opt_level is 0"
+        if self.threads > 1 and self.sharing == 1:
+            return "threads do not know their cores"
+        return ""
 
 
 def _blocks(dispatches: Sequence[Dispatch]) -> list[ir.Block]:
