@@ -6,6 +6,7 @@ one global of them.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 
 from ...mlir import ir
 
@@ -31,30 +32,32 @@ class JointModule:
         """
         if _ASSUMED in module.operation.attributes:
             self.module.operation.attributes[_ASSUMED] = module.operation.attributes[_ASSUMED]
-        for op in list(module.body.operations):
-            self._move(op.operation, module, prefix, entry)
+        ops = [each.operation for each in module.body.operations]
+        names = {op: ir.StringAttr(op.attributes[_NAME]).value for op in ops}
+        kernels = [op for op in ops if op.name == _EXECUTABLE]
+        others = [op for op in ops if op.name != _EXECUTABLE]
+        _redirect(others, {names[op]: self._take_kernel(op, names[op], prefix) for op in kernels})
+        for op in others:
+            name = names[op]
+            new = prefix + name.removeprefix(entry) if _is_of(name, entry) else f"{prefix}_{name}"
+            ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
+            ir.SymbolTable.set_symbol_name(op, new)
+        for op in others:
+            self.module.body.append(op)
 
-    def _move(self, op: ir.Operation, module: ir.Module, prefix: str, entry: str) -> None:
-        name = ir.StringAttr(op.attributes[_NAME]).value
-        new = prefix + name.removeprefix(entry) if _is_of(name, entry) else f"{prefix}_{name}"
-        if op.name == _EXECUTABLE:
-            text = re.sub(
-                rf"\b{re.escape(name)}\b",
-                _ANY,
-                op.get_asm(assume_verified=True, use_local_scope=True),
-            )
-            known = self._kernels.get(text)
-            if known is not None:
-                _redirect(module, name, known)
-                ir.SymbolTable.replace_all_symbol_uses(name, known, module.operation)
-                op.erase()
-                return
-            self._kernels[text] = new
-            _rename_inner(op, name, new)
-            _redirect(module, name, new)
-        ir.SymbolTable.replace_all_symbol_uses(name, new, module.operation)
+    def _take_kernel(self, op: ir.Operation, name: str, prefix: str) -> str:
+        """The name of the kernel `op` here, which becomes one of this module unless that has it."""
+        text = op.get_asm(assume_verified=True, use_local_scope=True)
+        text = re.sub(rf"\b{re.escape(name)}\b", _ANY, text)
+        known = self._kernels.get(text)
+        if known is not None:
+            op.erase()
+            return known
+        new = self._kernels[text] = f"{prefix}_{name}"
+        _rename_inner(op, name, new)
         ir.SymbolTable.set_symbol_name(op, new)
         self.module.body.append(op)
+        return new
 
 
 def _is_of(name: str, entry: str) -> bool:
@@ -76,15 +79,17 @@ def _rename_inner(executable: ir.Operation, name: str, new: str) -> None:
     executable.walk(rename)
 
 
-def _redirect(module: ir.Module, name: str, new: str) -> None:
-    """Let the dispatches in `module` of the kernel `name` call the function `new` of it."""
+def _redirect(ops: Sequence[ir.Operation], kernels: Mapping[str, str]) -> None:
+    """Let the dispatches in `ops` call `kernels` by their new names."""
 
     def redirect(op: ir.Operation) -> ir.WalkResult:
         if op.name == "flow.dispatch":
             entry = ir.SymbolRefAttr(ir.ArrayAttr(op.attributes["entry_points"])[0])
-            if entry.value == [name, name]:
-                entry = ir.SymbolRefAttr.get([name, new])
+            kernel, function = entry.value
+            if (new := kernels.get(kernel)) is not None:
+                entry = ir.SymbolRefAttr.get([new, new if function == kernel else function])
                 op.attributes["entry_points"] = ir.ArrayAttr.get([entry])
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(redirect)
+    for each in ops:
+        each.walk(redirect)
