@@ -30,8 +30,8 @@ def own_folder(tmp_path_factory):
 @pytest.fixture
 def model(own_folder, said):
     """The model, with no steps yet."""
-    cache = own_folder / "cache"
-    with load(own_folder, prefill_chunk=CHUNK, announce=said.append, cache=cache) as loaded:
+    options = {"announce": said.append, "cache": own_folder / "cache", "opt_level": 0}
+    with load(own_folder, prefill_chunk=CHUNK, **options) as loaded:
         yield loaded
 
 

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def model(folder, cache_folder):
     """The model; prompts are computed by eight tokens."""
-    with load(folder, prefill_chunk=serving_models.CHUNK) as loaded:
+    with load(folder, prefill_chunk=serving_models.CHUNK, opt_level=0) as loaded:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("GRAPHC_CACHE", str(cache_folder))
             loaded.entry_points.prepare(serving_models.SLOTS)

@@ -23,7 +23,8 @@ pytest.importorskip("tokenizers")
 def test_ctrl_c_ends_it(folder, model, cache_folder):
     """The running answer ends with an error, and the process at once, with no traceback."""
     code = "from graphc.tools.gc_serve import main, exit_with; exit_with(main)"
-    arguments = [str(folder), "--port", "0", f"--slots={SLOTS}", f"--prefill-chunk={CHUNK}"]
+    options = [f"--slots={SLOTS}", f"--prefill-chunk={CHUNK}", "--opt-level=0"]
+    arguments = [str(folder), "--port=0", *options]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments], stderr=subprocess.PIPE, text=True,
         env={**os.environ, "GRAPHC_CACHE": str(cache_folder)},

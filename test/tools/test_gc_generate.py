@@ -16,6 +16,8 @@ from graphc.tools.gc_import_gguf import main as import_gguf
 pytest.importorskip("tokenizers")
 pytest.importorskip("jinja2")
 
+QUICK = "--opt-level=0"
+
 
 @pytest.fixture(scope="module", autouse=True)
 def _cache(tmp_path_factory):
@@ -83,19 +85,19 @@ def test_a_conversation(folder, monkeypatch, capsys):
             raise EOFError from None
 
     monkeypatch.setattr("builtins.input", typed)
-    assert main([str(folder), "--chat", "--system", "Be brief.", "--max-new-tokens=5"]) == 0
+    assert main([str(folder), QUICK, "--chat", "--system", "Be brief.", "--max-new-tokens=5"]) == 0
     assert len(capsys.readouterr().out.splitlines()) >= 2
 
 
 def test_constraints(folder, tmp_path, capsys):
     pytest.importorskip("llguidance")
-    assert main([str(folder), "--prompt", "a", "--regex", "(yes|no)"]) == 0
+    assert main([str(folder), QUICK, "--prompt", "a", "--regex", "(yes|no)"]) == 0
     assert capsys.readouterr().out in ("yes\n", "no\n")
     schema = tmp_path / "schema.json"
     schema.write_text('{"enum": [12, 13]}')
-    assert main([str(folder), "--prompt", "a", "--json-schema", str(schema)]) == 0
+    assert main([str(folder), QUICK, "--prompt", "a", "--json-schema", str(schema)]) == 0
     assert capsys.readouterr().out in ("12\n", "13\n")
-    assert main([str(folder), "--prompt", "a", "--regex", "("]) == 2
+    assert main([str(folder), QUICK, "--prompt", "a", "--regex", "("]) == 2
     assert "regex: " in capsys.readouterr().err
 
 
@@ -126,7 +128,7 @@ def test_ctrl_c_ends_it(folder):
     code = "from graphc.tools.gc_generate import main, exit_with; exit_with(main)"
     arguments = ["--prompt", "a", "--temperature", "5", "--stats"]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(folder), *arguments],
+        [sys.executable, "-c", code, str(folder), QUICK, *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdout is not None
