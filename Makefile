@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak robustness fuzz torch-ops sklearn faults distributed digests architectures clean
+.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak soak-serve robustness fuzz torch-ops sklearn faults distributed digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -128,6 +128,7 @@ soak: $(STAMP)  ## Run, load and compile models in many threads at once, for an 
 		status=$$?; $(BIN)/python -m harness.docs; exit $$status
 
 soak-serve: $(STAMP)  ## Send a server 10,000 requests at once, and mixed ones for half an hour (FLAGS="--minutes 3")
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,serve]'
 	@$(BIN)/python -m harness.soak_serve $(FLAGS)
 
 robustness: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_ROBUSTNESS_INPUTS=1000)
