@@ -4,8 +4,11 @@ from typing import Any
 
 from ....dialects import graph
 from ....dialects.graph.base import MAX_TENSORS
+from ....dialects.symbolic import Dim
 from ...infra.query import has_one_use, producer, same_type
 from ...infra.rewrite import rewrite
+
+Size = int | Dim
 
 
 @rewrite(graph.SliceOp)
@@ -31,6 +34,37 @@ def slice_of_slice(op: graph.SliceOp) -> Any:
     ]
     steps = [a * b for a, b in zip(inner["steps"], outer["steps"], strict=True)]
     return graph.slice_(inner_op.x, starts=starts, sizes=outer["sizes"], steps=steps)
+
+
+@rewrite(graph.SliceOp)
+def slice_of_concat(op: graph.SliceOp) -> Any:
+    """``slice(concat(a, b))  -->  slice(b)``, of rows that are all in one operand."""
+    concat = producer(op.x, graph.ConcatOp)
+    if concat is None:
+        return None
+    axis, starts = concat.axis, list(op.attrs["starts"])
+    first, size, step = starts[axis], op.attrs["sizes"][axis], op.attrs["steps"][axis]
+    begin: Size = 0
+    for x in concat.operand_groups["xs"]:
+        width = graph.type_of(x).shape[axis]
+        if (first, size, step) == (begin, width, 1) or _is_within(
+            (first, size, step), (begin, width)
+        ):
+            starts[axis] = first - begin
+            return graph.slice_(x, starts=starts, sizes=op.attrs["sizes"], steps=op.attrs["steps"])
+        begin = begin + width
+    return None
+
+
+def _is_within(taken: tuple[Size, Size, int], rows: tuple[Size, Size]) -> bool:
+    """Return whether the `taken` rows, by start, size and step, are among `rows`, by start and
+    size; False where a size has a name."""
+    start, size, step = taken
+    begin, width = rows
+    if not all(isinstance(each, int) for each in (start, size, begin, width)) or size == 0:
+        return False
+    last = start + (size - 1) * step
+    return all(begin <= row < begin + width for row in (start, last))
 
 
 @rewrite(graph.ConcatOp)
@@ -76,4 +110,6 @@ def pad_by_nothing(op: graph.PadOp) -> Any:
     return op.x if all(size == 0 for size in (*op.attrs["low"], *op.attrs["high"])) else None
 
 
-REWRITES = (full_slice, slice_of_slice, concat_of_one, concat_of_concat, pad_by_nothing)
+REWRITES = (
+    full_slice, slice_of_slice, slice_of_concat, concat_of_one, concat_of_concat, pad_by_nothing,
+)  # fmt: skip

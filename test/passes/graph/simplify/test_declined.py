@@ -10,6 +10,11 @@ from graphc.dialects import graph
 from graphc.passes.infra.pipeline import run_pipeline
 
 LEFT_ALONE = [
+    (
+        "rows of two joined tensors",
+        lambda x, y: graph.slice_(graph.concat([x, y], axis=0), starts=[2], sizes=[2], steps=[1]),
+        ("3xf32", "2xf32"),
+    ),
     ("products that both round", lambda x: graph.mul(graph.mul(x, c(3)), c(0.1)), ("4xf32",)),
     ("quotients that both round", lambda x: graph.div(graph.div(x, c(3)), c(7)), ("4xf32",)),
     (

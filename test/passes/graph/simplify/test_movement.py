@@ -46,6 +46,22 @@ EXAMPLES = [
         ("nx3xf32",),
     ),
     Example(
+        "slice-of-concat",
+        lambda x, y: graph.slice_(
+            graph.concat([x, y], axis=0), starts=[N, 0], sizes=[2, 3], steps=[1, 1]
+        ),
+        [],
+        ("nx3xf32", "2x3xf32"),
+    ),
+    Example(
+        "slice-of-concat",
+        lambda x, y: graph.slice_(
+            graph.concat([x, y], axis=0), starts=[6, 2], sizes=[2, 3], steps=[-2, -1]
+        ),
+        ["slice"],
+        ("3x3xf32", "5x3xf32"),
+    ),
+    Example(
         "slice-of-slice",
         lambda x: graph.slice_(
             graph.slice_(x, starts=[9, 0], sizes=[5, 3], steps=[-2, 1]),
