@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from ..errors import InvalidModelError, ModelFolderError
 from .cached_branch import inline_cached_branch
+from .combined_caches import PAST_NAMES, PRESENT_NAMES, split_caches
 from .config import GenerationConfig
 from .sampling import LOGITS, sampling_graph
 from .shared_cache import CACHE_BATCH, DOMAIN, share_caches
@@ -42,6 +43,7 @@ def read_decoder(config: GenerationConfig) -> onnx.ModelProto:
     except Exception as error:  # the decoder of protobuf has no exception class in common
         raise InvalidModelError(f"{path}: not a valid ONNX model: {error}") from error
     inline_cached_branch(model.graph, path)
+    split_caches(model.graph, path, _combined_names(config), cache_names(config))
     _check_names(config, model.graph)
     _check_caches(config, model.graph)
     return model
@@ -67,10 +69,19 @@ def cache_names(config: GenerationConfig) -> list[tuple[str, str]]:
     ]
 
 
+def _combined_names(config: GenerationConfig) -> list[tuple[str, str]]:
+    """Input and output for each layer, where they hold keys and values."""
+    past = config.inputs.get("past_names", PAST_NAMES)
+    present = config.outputs.get("present_names", PRESENT_NAMES)
+    return [(past % layer, present % layer) for layer in range(config.layers)]
+
+
 def _check_names(config: GenerationConfig, graph: onnx.GraphProto) -> None:
     pasts, presents = zip(*cache_names(config), strict=True)
-    required = {config.inputs["input_ids"], config.inputs["attention_mask"], *pasts}
-    optional = {config.inputs["position_ids"]}
+    required, mask = {config.inputs["input_ids"], *pasts}, config.inputs["attention_mask"]
+    if has_fixed_cache(config, graph):  # the lengths of sequences are those of their masks
+        required.add(mask)
+    optional = {config.inputs["position_ids"], mask}
     given = {each.name for each in graph.input} - {each.name for each in graph.initializer}
     if missing := sorted(required - given):
         raise ModelFolderError(f"{config.model_path}: no input '{missing[0]}', as the config says")
@@ -124,6 +135,7 @@ def step_model(
         _set_sizes(config, graph, rows, length, CAPACITY)
         _index_caches(model, rows)
     else:
+        _require_mask(config, graph)
         _set_sizes(config, graph, rows, length, PAST)
         share_caches(graph, cache_names(config), config.inputs["attention_mask"], rows, length)
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
@@ -132,6 +144,13 @@ def step_model(
         graph.input.append(helper.make_tensor_value_info(LAST, TensorProto.INT64, [rows, 1]))
     _append_sampling(config, graph, rows)
     return model
+
+
+def _require_mask(config: GenerationConfig, graph: onnx.GraphProto) -> None:
+    """Give `graph` an attention mask if it has none: its size is that of the past."""
+    name = config.inputs["attention_mask"]
+    if all(each.name != name for each in graph.input):
+        graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, [1, PAST]))
 
 
 def _index_caches(model: onnx.ModelProto, rows: int) -> None:

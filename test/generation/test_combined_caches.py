@@ -1,0 +1,55 @@
+"""Decoders with keys and values in one cache, and decoders without an attention mask."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from combined_decoders import CONFIG, CONTEXT, CombinedReference, combined_decoder
+
+from graphc.errors import ModelFolderError
+from graphc.generation import Generator, load
+from graphc.generation.compiled_steps import StepSize
+
+PROMPTS = ([5, 6, 7], [12])
+
+
+def write(folder, model):
+    onnx.save(model, folder / "model.onnx")
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+
+
+@pytest.mark.parametrize("with_mask", [True, False])
+def test_sequences_have_the_logits_of_each_from_scratch(with_mask, tmp_path, caplog, monkeypatch):
+    """In steps that read and write the cache where it is: of two sequences, and of one."""
+    monkeypatch.setattr("graphc.generation.key_value_cache.FIRST_CAPACITY", CONTEXT)
+    form, memory = combined_decoder(with_mask=with_mask), set()
+    write(tmp_path, form)
+    reference, batch = CombinedReference(form), 2 if with_mask else 1
+    with load(tmp_path, prefill_chunk=2, opt_level=0) as model:
+        generator = Generator(model, batch_size=batch, min_length=CONTEXT)
+        generator.append_tokens(PROMPTS[:batch])
+        for _ in range(4):
+            rows = [generator.get_sequence(index) for index in range(batch)]
+            for found, row in zip(generator.get_logits(), rows, strict=True):
+                np.testing.assert_allclose(found, reference.logits(row), rtol=1e-4, atol=1e-4)
+            generator.generate_next_token()
+            memory.add(tuple(map(_address, generator._cache._tensors)))
+        if batch > 1:
+            assert model.entry_points._steps.computes_rows_together(StepSize(batch, 1))
+    assert len(memory) == 1
+    assert [each.getMessage() for each in caplog.records if each.name == "graphc"] == []
+
+
+def _address(tensor):
+    return tensor.numpy().__array_interface__["data"][0]
+
+
+def test_a_cache_that_is_no_pair(tmp_path):
+    form = combined_decoder()
+    (past,) = (each for each in form.graph.input if each.name == "past_0")
+    past.type.tensor_type.shape.dim[0].dim_value = 3
+    write(tmp_path, form)
+    expected = r"cache 'past_0' is \[3, 'b', 2, 'p', 16\], not \[2, batch, heads"
+    with pytest.raises(ModelFolderError, match=expected):
+        load(tmp_path)
