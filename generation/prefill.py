@@ -12,8 +12,9 @@ def prefill_step(
     """Compute the next pending tokens of `sequence`, at `row` of `cache`.
 
     These are a chunk, or one token where a chunk would pass the end of the context. The result is
-    the choice behind them.
+    the choice behind them. Raises MemoryError if there is none for the cache of the whole prompt.
     """
+    cache.reserve(len(sequence.tokens))  # at once: growing by steps copies, and leaves gaps
     count = next_chunk(entry_points, sequence)
     first, tokens = sequence.first_pending, sequence.pending[:count]
     feeds = sampling_feeds([sequence.sampling()])
