@@ -1,82 +1,125 @@
-"""Peak memory of language models, against its prediction.
+"""Peak memory of language models: graphc, against its prediction, and the peers.
 
 ::
 
-    python -m graphc.benchmarks.generation_memory smollm2 --tokens 400 2048 --batch 1 8
+    python -m graphc.benchmarks.generation_memory graphc:smollm2 graphc:smollm2:f32 \\
+        onnxruntime-genai:smollm2 openvino-genai:smollm2.gguf --peers peers/bin/python
 
-Each case is a process of its own, with compiled steps from the cache: prompts that fill the context
-but for a few tokens, and these. ``MiB`` is the peak of resident memory without what Python and
-the packages take before the model is loaded; ``/least`` is that over the weights in their files and
-the cache of the context.
+An entrant is as in `generation_speed`; the first one is graphc's. Each case is a process of its
+own, with compiled steps from the cache: prompts that fill the context but for a few tokens, and
+these. ``program`` is the resident memory in MiB of Python and the packages before the model is
+loaded; ``loaded``, ``prefill`` and ``decode`` are the peaks beyond that: of the loaded model,
+behind the prompt (for OpenVINO GenAI as for decode), and at the end. ``/least`` is the last over
+the weights in graphc's files and the cache of the context in f32.
 """
 
 import argparse
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ..generation import Generator, load
+from ..generation import Generator, LanguageModel, load
+from . import generation_peers
 from .memory import peak_bytes
 from .table import format_table
 
-HEADER = ("tokens", "batch", "MiB", "predicted", "/least", "ready s")
+HEADER = (
+    "entrant", "tokens", "batch", "program", "loaded", "prefill", "decode", "predicted", "/least",
+)  # fmt: skip
 GENERATED = 8
 _MIB = 1 << 20
 
 
-def measure(folder: str, tokens: int, batch: int, threads: int) -> dict[str, float]:
-    """The figures of one case, in this process."""
-    before, begin = peak_bytes(), time.perf_counter()
-    with load(folder, threads=threads) as model:
+def measure(
+    folder: str, precision: str, tokens: int, batch: int, threads: int
+) -> dict[str, list[int]]:
+    """The peaks of graphc in one case, in this process: of the program, and of each stage."""
+    peaks = [peak_bytes()]
+    with load(folder, precision=precision, threads=threads) as model:
         model.entry_points.prepare(batch)
-        ready = time.perf_counter() - begin
+        peaks.append(peak_bytes())
         vocab = model.config.vocab_size
         prompts = [
             [(row + 7 * n) % vocab for n in range(tokens - GENERATED)] for row in range(batch)
         ]
         generator = Generator(model, batch_size=batch, max_length=tokens, min_length=tokens)
         generator.append_tokens(prompts if batch > 1 else prompts[0])
-        for _ in range(GENERATED):
+        for step in range(GENERATED):
             generator.generate_next_token()
-        prediction = model.predict_memory(tokens, batch)
-        peak = peak_bytes() - before
-        least = model.weight_bytes + prediction.cache
-        return {"peak": peak, "predicted": prediction.total, "least": least, "ready": ready}
+            if step in (0, GENERATED - 1):
+                peaks.append(peak_bytes())
+        return {"peaks": peaks}
 
 
-def _cells(tokens: int, batch: int, found: dict[str, float]) -> tuple[str, ...]:
+def _case(
+    entrant: str, python: str, tokens: int, batch: int, threads: int
+) -> dict[str, list[int]] | None:
+    """The peaks of one case, in a process of its own; None if the entrant cannot run it."""
+    runtime, path, *more = entrant.split(":")
+    if runtime == "graphc":
+        command = [
+            sys.executable, "-m", "graphc.benchmarks.generation_memory", entrant, "--alone",
+            "--tokens", str(tokens), "--batch", str(batch), "--threads", str(threads),
+        ]  # fmt: skip
+    elif batch == 1:
+        command = [python, generation_peers.__file__, runtime, path, str(threads), *more]
+    else:
+        return None
+    request = f"{tokens - GENERATED} {GENERATED}\n"
+    done = subprocess.run(command, input=request, stdout=subprocess.PIPE, text=True)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return found[-1] if found else None
+
+
+def _cells(
+    entrant: str, model: LanguageModel, tokens: int, batch: int, found: Mapping[str, list[int]]
+) -> tuple[str, ...]:
+    """The cells of a case, in the order of `HEADER`; `model` is graphc's."""
+    prediction = model.predict_memory(tokens, batch)
+    program, *peaks = found["peaks"]
+    least = model.weight_bytes + prediction.cache
+    predicted = f"{prediction.total / _MIB:.0f}" if entrant.startswith("graphc:") else "-"
     return (
-        str(tokens), str(batch), f"{found['peak'] / _MIB:.0f}", f"{found['predicted'] / _MIB:.0f}",
-        f"{found['peak'] / found['least']:.2f}", f"{found['ready']:.1f}",
+        entrant, str(tokens), str(batch), f"{program / _MIB:.0f}",
+        *(f"{(each - program) / _MIB:.0f}" for each in peaks), predicted,
+        f"{(peaks[-1] - program) / least:.2f}",
     )  # fmt: skip
+
+
+def _loaded(entrant: str, threads: int) -> LanguageModel:
+    """graphc's model of an entrant."""
+    runtime, folder, *precision = entrant.split(":")
+    if runtime != "graphc":
+        raise SystemExit(f"the first entrant must be graphc's, not {entrant}")
+    return load(folder, precision=(*precision, "strict")[0], threads=threads)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Peak memory of a language model.")
-    parser.add_argument("folder")
-    parser.add_argument("--tokens", type=int, nargs="+", default=[400, 2048])
+    parser = argparse.ArgumentParser(description="Peak memory of language models.")
+    parser.add_argument("entrants", nargs="+", metavar="RUNTIME:PATH[:PRECISION]")
+    parser.add_argument("--peers", default=sys.executable, metavar="PYTHON")
+    parser.add_argument("--tokens", type=int, nargs="+", default=[128, 512, 2048])
     parser.add_argument("--batch", type=int, nargs="+", default=[1])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     flags = parser.parse_args(arguments)
     if flags.alone:
-        print(json.dumps(measure(flags.folder, flags.tokens[0], flags.batch[0], flags.threads)))
+        _, folder, *precision = flags.entrants[0].split(":")
+        case = ((*precision, "strict")[0], flags.tokens[0], flags.batch[0], flags.threads)
+        print(json.dumps(measure(folder, *case)))
         return 0
     rows = []
     for batch in flags.batch:
-        with load(flags.folder, threads=flags.threads) as model:
-            model.entry_points.prepare(batch)
-        for tokens in flags.tokens:
-            command = [
-                sys.executable, "-m", "graphc.benchmarks.generation_memory", flags.folder,
-                "--tokens", str(tokens), "--batch", str(batch), "--threads", str(flags.threads),
-                "--alone",
-            ]  # fmt: skip
-            done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-            rows.append(_cells(tokens, batch, json.loads(done.stdout)))
+        for entrant in flags.entrants:
+            mine = entrant if entrant.startswith("graphc:") else flags.entrants[0]
+            with _loaded(mine, flags.threads) as model:
+                model.entry_points.prepare(batch)
+                for tokens in flags.tokens:
+                    case = (tokens, batch, flags.threads)
+                    if found := _case(entrant, flags.peers, *case):
+                        rows.append(_cells(entrant, model, tokens, batch, found))
     print(format_table(HEADER, rows))
     return 0
 

@@ -5,10 +5,12 @@
     python benchmarks/generation_peers.py onnxruntime-genai FOLDER 1
 
 It stands alone, for the Python of a peer. A request is a line with the tokens of a prompt and those
-to generate; the answer has the seconds of both and the seconds of CPU time. The first line says
-that the model is loaded.
+to generate; the answer has the seconds of both and the seconds of CPU time, and ``peaks``, the peak
+of resident bytes: of the packages, of the loaded model, behind the prompt, and at the end. The
+first line says that the model is loaded.
 """
 
+import importlib
 import json
 import os
 import sys
@@ -118,17 +120,39 @@ RUNTIMES: dict[str, Callable[..., Start]] = {
 }
 
 
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "graphc": ("graphc.generation",),
+    "onnxruntime-genai": ("onnxruntime_genai",),
+    "openvino-genai": ("numpy", "openvino", "openvino_genai"),
+    "llama.cpp": ("xllamacpp",),
+}
+"""What each of them imports."""
+
+
+def _peak_bytes() -> int:
+    """The peak of this process's resident memory (Linux); `resource` knows that of the process that
+    started it, too, and takes the larger."""
+    with open("/proc/self/status") as status:
+        (line,) = (each for each in status if each.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024
+
+
 def _now() -> tuple[float, float]:
     """The wall clock and the CPU time, in seconds."""
     return time.perf_counter(), time.process_time()
 
 
-def timed(start: Start, prompt: list[int], count: int) -> dict[str, tuple[float, float]]:
-    """Seconds, and seconds of CPU time, until the first token, and for the others."""
-    at = [_now()]
-    at += [_now() if known is None else known for known in start(prompt, count)]
+def timed(start: Start, prompt: list[int], count: int) -> dict[str, Any]:
+    """Seconds, and seconds of CPU time, until the first token, and for the others; the peaks of
+    memory behind both."""
+    at, peaks = [_now()], list[int]()
+    for known in start(prompt, count):
+        at.append(_now() if known is None else known)
+        if not peaks:
+            peaks.append(_peak_bytes())
     begin, first, end = at[0], at[1], at[-1]
     return {
+        "peaks": [*peaks, _peak_bytes()],
         "prefill": (first[0] - begin[0], first[1] - begin[1]),
         "decode": (end[0] - first[0], end[1] - first[1]),
     }
@@ -139,12 +163,17 @@ def main() -> None:
     runtime, path, threads, *more = sys.argv[1:]
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: int(threads)])
+    for package in PACKAGES[runtime]:
+        importlib.import_module(package)
+    peaks = [_peak_bytes()]
     start = RUNTIMES[runtime](path, int(threads), *more)
+    peaks.append(_peak_bytes())
     print(json.dumps("ready"), flush=True)
     for number, line in enumerate(sys.stdin):
         context, count = map(int, line.split())
         prompt = [100 + 7919 * (n + number) % 40000 for n in range(context)]  # in no cache
-        print(json.dumps(timed(start, prompt, count)), flush=True)
+        found = timed(start, prompt, count)
+        print(json.dumps({**found, "peaks": peaks + found["peaks"]}), flush=True)
 
 
 if __name__ == "__main__":
