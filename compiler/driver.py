@@ -91,8 +91,13 @@ class Compilation:
         recorder.record("imported", self.module)
         self._run("graph", self.options.pipeline, [recorder])
 
-    def lower(self) -> None:
-        """Lower to linalg, and attach the metadata that the compiled module will carry."""
+    def lower(self, *, merges: bool = True) -> None:
+        """Lower to linalg, and attach the metadata that the compiled module will carry.
+
+        Without `merges`, and at `opt_level` 0, each kernel has a dispatch of its own: kernels that
+        several merged dispatches run are compiled in each of these, a third of the time that a
+        decoder of two layers takes.
+        """
         require_compiled(self.options)
         metadata = describe(self.module, self.name, self.options)
         target = self.options.target
@@ -106,7 +111,7 @@ class Compilation:
             transients=transients,
             sized_by_shapes=not data_dependent_sizes(main_function(self.module)),
             precision=self.options.precision,
-            opt_level=self.options.opt_level,
+            merges=merges and self.options.opt_level > 0,
         )
         self._run("linalg", text)
         check_linalg(self.module)

@@ -113,6 +113,8 @@ _LOWERED = (
 _FINALLY = ("workaround-many-results",)  # others look for what computes a result
 """The last passes of all."""
 
+_MERGES = "merge-dispatches"
+
 LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
@@ -120,8 +122,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_LOWERED,
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
-        # while kernels claim nothing
-        "merge-dispatches{{threads={threads} sharing={sharing} opt-level={opt_level}}}",
+        f"{_MERGES}{{{{threads={{threads}} sharing={{sharing}}}}}}",  # while they claim nothing
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
@@ -257,24 +258,23 @@ def lowering_pipeline(
     transients: int = 0,
     sized_by_shapes: bool = False,
     precision: str = "f32",
-    opt_level: int = 3,
+    merges: bool = True,
 ) -> str:
     """The text of the pipeline that follows the graph pipeline called `name`, for `threads` threads
     of `cpu`, in `precision`. `pinned` threads are pinned to cores, and choose their share of the
     work by the core. Intermediate results take `transients` bytes at their peak, 0 if that is not
     known. `sized_by_shapes` says that the shapes of the inputs determine the sizes of all outputs.
-    `opt_level` is that of `Options`.
+    Without `merges`, each kernel has a dispatch of its own.
 
     At its end, duplicate size computations and casts between equal types are removed.
     """
     sharing = threads if pinned else 1
-    steps = ",".join(LOWERINGS[name])
-    return steps.format(
+    steps = [each for each in LOWERINGS[name] if merges or not each.startswith(_MERGES)]
+    return ",".join(steps).format(
         cpu=options.render(cpu),
         threads=threads,
         sharing=sharing,
         transients=transients,
         sized_by_shapes=str(sized_by_shapes).lower(),
         tf32=PRECISIONS[precision]["tf32"],
-        opt_level=opt_level,
     )

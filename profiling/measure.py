@@ -30,6 +30,7 @@ def profile(
     target: str = "cpu",
     *,
     runs: int = RUNS,
+    by_node: bool = False,
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
     pipeline: str | None = None,
@@ -39,7 +40,8 @@ def profile(
 
     `feeds` are arrays by input name, or a function that makes them for the compiled model. The
     other arguments are those of `graphc.compile`. The backend runs twice: once for the code, once
-    to find the dispatch of each node.
+    to find the dispatch of each node. With `by_node`, kernels that would be merged have dispatches
+    of their own, which take longer together.
 
     Raises `UsageError` for targets other than ``cpu`` and for hybrid models, and the errors of
     `graphc.compile` and `CompiledModel.run`.
@@ -54,7 +56,7 @@ def profile(
         raise UsageError(f"only compiled code can be profiled: {error}") from error
     nodes = node_names(compilation.module)
     compilation.graph_passes()
-    compilation.lower()
+    compilation.lower(merges=not by_node)
     with compilation.handed_over() as source:
         contents = compilation.compile_program(source)
         program = compilation.call_backend(source, FLAGS).decode()

@@ -1,5 +1,6 @@
 """A profile as text."""
 
+from ..passes.linalg.merge_dispatches import MERGED
 from .rows import Measurements, ProfileRow
 
 SHOWN_NODES = 3
@@ -56,10 +57,13 @@ def _nodes(row: ProfileRow) -> str:
 
 def _sums(profile: Measurements) -> list[str]:
     calls = sum(row.calls for row in profile.rows)
+    merged = sum(row.kernel.startswith(f"{MERGED}_") for row in profile.rows)
+    hint = f"dispatches that run several kernels: {merged} (--by-node shows these kernels)"
     return [
         f"model '{profile.model}', {profile.threads} threads, {profile.runs} runs:"
         f" {1000 * profile.latency:.3f} ms a run, without the profiler",
         f"{calls:g} dispatches take {1000 * profile.seconds:.3f} ms;"
         f" the threads do {profile.peak_gflops:.0f} GFLOP/s at most",
         f"{profile.peak_bytes / 2**20:.2f} MiB are allocated at once at most",
+        *([hint] if merged else []),
     ]

@@ -18,6 +18,7 @@ EPILOG = """\
 examples:
   gc-profile model.onnx
   gc-profile model.onnx --threads 1 --rows 10 --json profile.json --trace trace.json
+  gc-profile model.onnx --by-node
   gc-profile model.vmfb --dim batch=8
   gc-profile model.onnx --calibration machine.json --recalibrate
 A trace opens in https://ui.perfetto.dev. A .vmfb has the kernels' names alone; the .onnx model has
@@ -125,13 +126,16 @@ def _profile(flags: argparse.Namespace, comparer: _Comparer | None) -> Any:
             "only compiled code can be profiled: a .gcm has nodes that run on the host"
         )
     if Path(flags.model).suffix == ".vmfb":
+        if flags.by_node:
+            raise UsageError("--by-node takes the .onnx model, which it compiles")
         contents = Path(flags.model).read_bytes()
         threads = flags.threads or usable_cpus()
         return profile_compiled(contents, feeds, threads=threads, runs=flags.runs)
     arguments = compile_arguments(flags)
     target = take_target(arguments, "profiled")
     with ProgressLine() as line:
-        return profile(flags.model, feeds, target, runs=flags.runs, progress=line.show, **arguments)
+        options = {"runs": flags.runs, "by_node": flags.by_node, "progress": line.show}
+        return profile(flags.model, feeds, target, **options, **arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -146,6 +150,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--runs", type=int, default=20, metavar="N", help="runs to measure (20)")
     parser.add_argument(
         "--rows", type=int, default=30, metavar="N", help="slowest dispatches to show; 0: all (30)"
+    )
+    parser.add_argument(
+        "--by-node",
+        action="store_true",
+        help="run each kernel in a dispatch of its own, which takes longer in all",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all of it as JSON")
     parser.add_argument(

@@ -26,6 +26,8 @@ buffers (IREE's `IREE_HAL_MODULE_MAX_DESCRIPTOR_BINDING_COUNT`) and hands over 6
 which the value of a scalar and the place of a tensor in its buffer take two each."""
 
 
+MERGED = "merged"
+"""Begins the names of merged kernels."""
 _MOST_NAMED = 8
 """Kinds of kernels in the name of a merged one, at most."""
 
@@ -56,16 +58,13 @@ class MergeDispatches(Pass):
     """Threads of the program."""
     sharing: int = 1
     """Those that claim work themselves."""
-    opt_level: int = 3
-    """Effort of the compilation. At level 0, nothing is merged: kernels that several merged ones
-    run are compiled in each of these, a third of the time that a model of two layers takes."""
 
     def run(self, op: Any, state: PassState) -> None:
         statistics = state.statistics("merge-dispatches")
         dispatches = each_dispatch(op)
-        if reason := self._reason_against():
+        if self.threads > 1 and self.sharing == 1:
             for each in dispatches:
-                statistics.record_declined(node_name(each.op), reason)
+                statistics.record_declined(node_name(each.op), "threads do not know their cores")
             return
         merger = _Merger(op, self.threads)
         for block in _blocks(dispatches):
@@ -75,14 +74,6 @@ class MergeDispatches(Pass):
                 merger.merge(chain)
         for node, reason in merger.declined:
             statistics.record_declined(node, reason)
-
-    def _reason_against(self) -> str:
-        """Why no dispatch of the program is merged, or an empty string."""
-        if self.opt_level == 0:
-            return "the compilation is to be quick: opt_level is 0"
-        if self.threads > 1 and self.sharing == 1:
-            return "threads do not know their cores"
-        return ""
 
 
 def _blocks(dispatches: Sequence[Dispatch]) -> list[ir.Block]:
@@ -256,7 +247,7 @@ class _Merger:
 def _name(uses: Sequence[KernelUse], number: int) -> str:
     """``merged_matmul_norm_3``: the kinds of kernels in it, as a profile shows them."""
     kinds = dict.fromkeys(use.kernel.rstrip("0123456789").rstrip("_") for use in uses)
-    return "_".join(["merged", *list(kinds)[:_MOST_NAMED], str(number)])
+    return "_".join([MERGED, *list(kinds)[:_MOST_NAMED], str(number)])
 
 
 class _Operands:
