@@ -1,5 +1,6 @@
 """Scaled dot-product attention that exporters decompose."""
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,19 +13,19 @@ from ...infra.rewrite import Rewrite
 from . import masks
 from .algebra import constant_number, without_casts
 from .uses import used_elsewhere
-from .views import swapped
+from .views import Heads, Reshaped, as_it_is, merged_heads, reshaped, split_heads, with_heads
 
 
 @dataclass(frozen=True)
 class Scores:
     """``matmul(q, k_transposed) * scale``, and the mask of the products."""
 
-    q: ir.Value
-    k_transposed: ir.Value
+    q: Reshaped
+    k_transposed: Reshaped
     scale: float
     products: ir.Value
-    bias: ir.Value | None = None
-    """Mask that is added to the scores."""
+    biases: tuple[Reshaped, ...] = ()
+    """Masks that are added to the scores."""
     condition: ir.Value | None = None
     keeps: bool = True
     """Value of the condition for which scores are kept; elsewhere they are `filler`."""
@@ -36,7 +37,8 @@ class Attention(Rewrite):
 
     The scale may be applied before or after the matmul, on one side or both; the mask may be added,
     or selected by ``where``; the softmax may be guarded, ``where(isnan(p), 0, p)``, and converted.
-    Constant masks that hide nothing are dropped; causal ones become the attribute.
+    Several masks that are added become one. Constant masks that hide nothing are dropped; causal
+    ones become the attribute. Matmuls may have heads and batches in one axis, ``[B * H, S, T]``.
 
     Exact but for rounding: scores and weights stay in f32. A hidden position has no weight at
     all, which differs from a mask of -10000 only where scores are that far apart. Rows whose
@@ -48,30 +50,43 @@ class Attention(Rewrite):
     root = graph.MatmulOp
 
     def pattern(self, op: graph.MatmulOp):
-        softmax = _softmax(op.a)
+        heads = split_heads(op.a)
+        softmax = _softmax(op.a if heads is None else heads.x)
         if softmax is None or softmax.attrs["axis"] != graph.type_of(softmax.x).rank - 1:
             return None
         scores = _read_scores(softmax.x)
-        return None if scores is None else {"scores": scores, "v": op.b}
+        if scores is None:
+            return None
+        v, result = as_it_is(op.b), as_it_is(op.result)
+        if heads is not None:
+            v, result = (with_heads(x, heads.sizes) for x in (v, result))
+        return {"scores": scores, "v": v, "result": result}
 
-    def check(self, op: graph.MatmulOp, *, scores, v):
-        if scores.bias is not None and scores.condition is not None:
+    def check(self, op: graph.MatmulOp, *, scores, v, result):
+        if scores.biases and scores.condition is not None:
             return "it has two masks"
-        problem = _type_problem(op, scores, v)
+        problem = _type_problem(scores, v, result)
         if problem is not None:
             return problem
-        leaves = [scores.q, scores.k_transposed, v, scores.bias, scores.condition]
-        return used_elsewhere(op, [x for x in leaves if x is not None], scores.products)
+        operands = [scores.q, scores.k_transposed, v, *scores.biases]
+        leaves = [each.x for each in operands]
+        if scores.condition is not None:
+            leaves.append(scores.condition)
+        return used_elsewhere(op, leaves, scores.products)
 
-    def rewrite(self, op: graph.MatmulOp, *, scores, v):
-        given = scores.condition if scores.bias is None else scores.bias
-        causal = given is not None and masks.is_causal(given, scores.keeps)
-        is_needed = (
-            given is not None and not causal and not masks.hides_nothing(given, scores.keeps)
-        )
-        mask = _mask(scores) if is_needed else None
-        k = swapped(scores.k_transposed)
-        return graph.attention(scores.q, k, v, mask, scale=scores.scale, causal=causal)
+    def rewrite(self, op: graph.MatmulOp, *, scores, v, result):
+        given = [x for x in scores.biases if not masks.hides_nothing(x.x)]
+        causal = len(given) == 1 and masks.is_causal(given[0].x)
+        mask = None
+        if scores.condition is not None:
+            causal = masks.is_causal(scores.condition, scores.keeps)
+            if not causal and not masks.hides_nothing(scores.condition, scores.keeps):
+                mask = _selected(scores)
+        elif given and not causal:
+            mask = functools.reduce(graph.add, [x.build() for x in given])
+        k = scores.k_transposed.swapped()
+        y = graph.attention(scores.q.build(), k, v.build(), mask, scale=scores.scale, causal=causal)
+        return reshaped(y, graph.type_of(op.result).shape)
 
 
 REWRITES = (Attention,)
@@ -96,8 +111,8 @@ def _read_scores(value: ir.Value) -> Scores | None:
     if isinstance(op, graph.AddOp):
         for inner, bias in ((op.a, op.b), (op.b, op.a)):
             scores = _read_scores(inner) if inner.type == value.type else None
-            if scores is not None and scores.bias is None:
-                return replace(scores, bias=bias)
+            if scores is not None:
+                return replace(scores, biases=(*scores.biases, as_it_is(bias)))
         return None
     if isinstance(op, graph.WhereOp):
         for inner, filler, keeps in ((op.a, op.b, True), (op.b, op.a, False)):
@@ -106,7 +121,19 @@ def _read_scores(value: ir.Value) -> Scores | None:
                 if scores is not None and scores.condition is None:
                     return replace(scores, condition=op.condition, keeps=keeps, filler=filler)
         return None
-    return _read_matmul(value)
+    heads = merged_heads(value)
+    if heads is None:
+        return _read_matmul(value)
+    scores = _read_scores(heads.x)
+    return None if scores is None or scores.condition is not None else _with_heads(scores, heads)
+
+
+def _with_heads(scores: Scores, heads: Heads) -> Scores:
+    """The scores of batches and heads in one axis, with an axis for each."""
+    q, k, *biases = (
+        with_heads(x, heads.sizes) for x in (scores.q, scores.k_transposed, *scores.biases)
+    )
+    return replace(scores, q=q, k_transposed=k, biases=tuple(biases))
 
 
 def _read_matmul(value: ir.Value) -> Scores | None:
@@ -116,7 +143,8 @@ def _read_matmul(value: ir.Value) -> Scores | None:
         return None
     q_scale, q = _without_scale(matmul.a)
     k_scale, k_transposed = _without_scale(matmul.b)
-    return Scores(q, k_transposed, scale * q_scale * k_scale, matmul.result)
+    operands = as_it_is(q), as_it_is(k_transposed)
+    return Scores(*operands, scale * q_scale * k_scale, matmul.result)
 
 
 def _without_scale(value: ir.Value) -> tuple[float, ir.Value]:
@@ -137,23 +165,22 @@ def _without_scale(value: ir.Value) -> tuple[float, ir.Value]:
         scale *= factor
 
 
-def _type_problem(op: Any, scores: Scores, v: ir.Value) -> str | None:
-    """The reason why the types do not form an attention of the type of `op`, or None."""
-    q, k_transposed = graph.type_of(scores.q), graph.type_of(scores.k_transposed)
+def _type_problem(scores: Scores, v: Reshaped, result: Reshaped) -> str | None:
+    """The reason why the types do not form an attention with the type of `result`, or None."""
+    q, k_transposed = scores.q.type, scores.k_transposed.type
     k = k_transposed.with_shape((*k_transposed.shape[:-2], *k_transposed.shape[:-3:-1]))
-    mask = _mask_type(scores)
     try:
-        types = [q, k, graph.type_of(v), mask]
-        (result,) = graph.AttentionOp.infer_types(types, {"scale": 1.0, "causal": False})
+        types = [q, k, v.type, _mask_type(scores)]
+        (found,) = graph.AttentionOp.infer_types(types, {"scale": 1.0, "causal": False})
     except graph.TypeRuleError as error:
         return str(error)
-    wanted = graph.type_of(op.result)
-    return None if result == wanted else f"it would be a {result}, not a {wanted}"
+    return None if found == result.type else f"it would be a {found}, not a {result.type}"
 
 
 def _mask_type(scores: Scores) -> graph.TensorType | None:
-    if scores.bias is not None:
-        return graph.type_of(scores.bias)
+    """The type of the mask. Raises `TypeRuleError` where masks do not broadcast."""
+    if scores.biases:
+        return functools.reduce(graph.AddOp.infer, [each.type for each in scores.biases])
     if scores.condition is None or scores.filler is None:
         return None
     type_ = graph.type_of(scores.condition)
@@ -161,13 +188,13 @@ def _mask_type(scores: Scores) -> graph.TensorType | None:
     return type_ if masks.is_minus_infinity(scores.filler) else type_.with_dtype(filler.dtype)
 
 
-def _mask(scores: Scores) -> ir.Value | None:
-    """The mask, built from the condition if there is one.
+def _selected(scores: Scores) -> ir.Value:
+    """The mask of the condition.
 
     A finite `filler` is added instead of selected: the two differ only in fully hidden rows.
     """
-    if scores.bias is not None or scores.condition is None or scores.filler is None:
-        return scores.bias
+    assert scores.condition is not None
+    assert scores.filler is not None
     if masks.is_minus_infinity(scores.filler):
         return scores.condition if scores.keeps else graph.not_(scores.condition)
     zero = graph.constant(value=np.zeros((), graph.type_of(scores.filler).dtype))

@@ -197,6 +197,29 @@ def test_weights_that_are_results_decline():
     assert outcome.reasons == {"'graph.softmax' is used elsewhere"}
 
 
+def test_heads_and_batches_in_one_axis():
+    """As BLOOM has it: a bias of distances is added there, and the mask to scores of heads."""
+
+    def body(q, k, v, bias, mask):
+        q, k, v = (graph.reshape(x, shape=[8, *graph.type_of(x).shape[2:]]) for x in (q, k, v))
+        scores = graph.add(scaled(graph.matmul(q, swap(k))), graph.reshape(bias, shape=[8, 1, 6]))
+        scores = graph.add(graph.reshape(scores, shape=[2, 4, 5, 6]), mask)
+        return graph.matmul(graph.reshape(softmax(scores), shape=[8, 5, 6]), v)
+
+    types = (Q, K, V, "2x4x6xf32", "2x1x5x6xf32")
+    outcome = rewrite(body, *types, passes="graph-recognize")
+    assert outcome.counts == {"recognize-attention": 1}
+    assert outcome.ops == {"attention": 1, "add": 1, "reshape": 2}  # of the bias and the result
+
+
+def test_two_added_masks_become_one():
+    def body(q, k, v, bias, mask):
+        return attend(q, k, v, lambda s: graph.add(graph.add(scaled(s), bias), mask))
+
+    types = (Q, K, V, "4x1x6xf32", "2x1x5x6xf32")
+    assert rewrite(body, *types, passes="graph-recognize").ops == {"attention": 1, "add": 1}
+
+
 def test_two_masks_decline():
     def body(q, k, v, mask):
         bias = weights(4, 5, 6)

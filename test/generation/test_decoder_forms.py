@@ -1,10 +1,13 @@
-"""Decoders with keys and values in one cache, and decoders without an attention mask."""
+"""Decoders in forms of other exporters: keys and values in one cache, no attention mask, biases by
+distance."""
 
 import json
 
+import growing_decoders
 import numpy as np
 import onnx
 import pytest
+from bloom_decoders import bloom_decoder
 from combined_decoders import CONFIG, CONTEXT, CombinedReference, combined_decoder
 
 from graphc.errors import ModelFolderError
@@ -12,20 +15,27 @@ from graphc.generation import Generator, load
 from graphc.generation.compiled_steps import StepSize
 
 PROMPTS = ([5, 6, 7], [12])
+COMBINED = (CONFIG, CombinedReference)
+CASES = {
+    "combined": (combined_decoder(), *COMBINED, 2),
+    "without a mask": (combined_decoder(with_mask=False), *COMBINED, 1),
+    "bloom": (bloom_decoder(), growing_decoders.CONFIG, growing_decoders.Reference, 2),
+}
+"""Models, their configs and references, and the sequences that are computed together."""
 
 
-def write(folder, model):
+def write(folder, model, config):
     onnx.save(model, folder / "model.onnx")
-    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.mark.parametrize("with_mask", [True, False])
-def test_sequences_have_the_logits_of_each_from_scratch(with_mask, tmp_path, caplog, monkeypatch):
-    """In steps that read and write the cache where it is: of two sequences, and of one."""
+@pytest.mark.parametrize("case", CASES)
+def test_sequences_have_the_logits_of_each_from_scratch(case, tmp_path, caplog, monkeypatch):
+    """In steps that read and write the cache where it is, without a warning."""
     monkeypatch.setattr("graphc.generation.key_value_cache.FIRST_CAPACITY", CONTEXT)
-    form, memory = combined_decoder(with_mask=with_mask), set()
-    write(tmp_path, form)
-    reference, batch = CombinedReference(form), 2 if with_mask else 1
+    form, config, reference_of, batch = CASES[case]
+    write(tmp_path, form, config)
+    reference, memory = reference_of(form), set()
     with load(tmp_path, prefill_chunk=2, opt_level=0) as model:
         generator = Generator(model, batch_size=batch, min_length=CONTEXT)
         generator.append_tokens(PROMPTS[:batch])
@@ -49,7 +59,7 @@ def test_a_cache_that_is_no_pair(tmp_path):
     form = combined_decoder()
     (past,) = (each for each in form.graph.input if each.name == "past_0")
     past.type.tensor_type.shape.dim[0].dim_value = 3
-    write(tmp_path, form)
+    write(tmp_path, form, CONFIG)
     expected = r"cache 'past_0' is \[3, 'b', 2, 'p', 16\], not \[2, batch, heads"
     with pytest.raises(ModelFolderError, match=expected):
         load(tmp_path)
