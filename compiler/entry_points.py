@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ModuleFileError, UsageError
 from ..runtime import CompiledModel, ProgressEvent, Target, load_entry_points
 from ..runtime.device.device import open_device
+from ..runtime.device.discovery import target_here
 from ..runtime.metadata import DESTINATION_SUFFIX
 from ..viewing import CompilationReport
 from .compile import load_made
@@ -42,12 +43,14 @@ def compile_entry_points(
 
     Weights that the entry points have in common are there once, in the file and in memory: those
     that are equal as the kernels read them. `options` are those of `graphc.compile` for all of
-    them. Nothing runs on the host; there are no variants for other calls.
+    them. Nothing runs on the host; there are no variants for other calls. Of several targets, code
+    is for the first that has a device here, GPUs before the CPU.
 
-    Raises as `graphc.compile`, and `UsageError` for names that are no identifiers and for several
-    targets.
+    Raises as `graphc.compile`, and `UsageError` for names that are no identifiers and for a target
+    that is interpreted beside others.
     """
     _check_names(models)
+    target = _one_target(target)
     given = {name: _options_of(each, target, **options) for name, each in models.items()}
     first = next(iter(given.values()))
     if not first.target.is_compiled:
@@ -78,7 +81,7 @@ def compile_entry_points(
 
 def _options_of(
     entry: EntryModel,
-    target: str | Target | Sequence[str | Target],
+    target: str | Target,
     *,
     dims: Mapping[str, int] | None = None,
     donate: Sequence[str] = (),
@@ -88,10 +91,20 @@ def _options_of(
     """The options of one entry point: `options`, and its own."""
     del host  # nothing runs there
     sizes, donated = {**(dims or {}), **entry.dims}, (*donate, *entry.donate)
-    first, *others = Options.of_all(target, **options, dims=sizes, donate=donated, host=False)
-    if others:
-        raise UsageError("entry points of one module are for one target")
-    return first
+    return Options.of(target, **options, dims=sizes, donate=donated, host=False)
+
+
+def _one_target(target: str | Target | Sequence[str | Target]) -> str | Target:
+    """The target that code is for."""
+    if isinstance(target, str | Target):
+        return target
+    found = [options.target for options in Options.of_all(target)]
+    if len(found) == 1:
+        return found[0]
+    for each in found:
+        if not each.is_compiled:
+            raise UsageError(f"nothing is compiled for '{each}': it is no target beside others")
+    return target_here(found)
 
 
 def _load(

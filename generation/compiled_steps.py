@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import TensorProto, helper
 
+from ..compiler.compile import compile as compile_
 from ..compiler.entry_points import EntryModel, compile_entry_points
+from ..errors import UnsupportedModelError
 from ..runtime import CompiledModel
 from ..runtime.files.output_file import write_atomically
 from .config import GenerationConfig
@@ -65,6 +67,8 @@ class CompiledSteps:
         )
         self._is_fixed = has_fixed_cache(config, decoder.graph)
         self._expected = {SAMPLING}
+        self.on_host = False
+        """True if nodes of the compiled steps run on the host, and so the cache is there."""
         self._reasons: dict[str, str] = {}
         """The reasons of what was declined, by its name."""
         self._compiled: dict[StepSize, CompiledModel] = {}
@@ -96,10 +100,25 @@ class CompiledSteps:
         if self._announce is not None:
             self._announce(", ".join(map(str, sizes)))
         models = {size.entry: self._entry(size) for size in sizes}
-        compiled = compile_entry_points(models, **self._options)
+        compiled = self._compile(models)
         # Calls in other threads may still use those of before, which go with their last user.
         self._compiled = {size: compiled[size.entry] for size in sizes}
         self._explain()
+
+    def _compile(self, models: Mapping[str, EntryModel]) -> dict[str, CompiledModel]:
+        """The steps as entry points of one module; or each by itself, where nodes of it run on the
+        host."""
+        try:
+            return compile_entry_points(models, **self._options)
+        except UnsupportedModelError:
+            if self._options.get("host", True) is False:
+                raise
+            text = (
+                "'%s': each step has weights of its own and copies the cache: nodes run on the host"
+            )
+            logger.warning(text, self._config.model_path)
+        self.on_host = True
+        return {name: compile_(each.model, **self._options) for name, each in models.items()}
 
     def computes_rows_together(self, size: StepSize) -> bool:
         """True if the step of a size computes each of its rows as it would be alone."""

@@ -70,8 +70,9 @@ class EntryPoints:
         (past,) = (each for each in self._decoder.graph.input if each.name == name)
         return helper.tensor_dtype_to_np_dtype(past.type.tensor_type.elem_type)
 
-    def _to_device(self, array: np.ndarray) -> DeviceTensor:
-        return self._steps[StepSize(1, 1)].to_device(array)
+    def _to_device(self, array: np.ndarray) -> DeviceTensor | np.ndarray:
+        step = self._steps[StepSize(1, 1)]
+        return array if self._steps.on_host else step.to_device(array)
 
     def step(
         self,
@@ -101,9 +102,9 @@ class EntryPoints:
         feeds |= sampling
         feeds = {name: _padded(array, len(rows), size.rows) for name, array in feeds.items()}
         names = [TOKENS, LOGITS, FINITE, *cache.output_names]
-        outputs = self._steps[size].run(
-            names, {**feeds, **cache.feeds()}, on_device=cache.output_names
-        )
+        step = self._steps[size]
+        staying = [] if self._steps.on_host else cache.output_names
+        outputs = step.run(names, {**feeds, **cache.feeds()}, on_device=staying)
         cache.update(dict(zip(names[3:], outputs[3:], strict=True)))
         return StepResult(*(as_array(each)[: len(rows)] for each in outputs[:3]))
 

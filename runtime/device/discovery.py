@@ -1,6 +1,6 @@
 """Discovery of the devices of this machine."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ...errors import DeviceError, UnknownTargetError, UsageError
@@ -113,6 +113,22 @@ def select_targets(names: Iterable[str], wanted: str | None, origin: str) -> lis
             raise UsageError(f"{origin} has code for {', '.join(rows)}, not for {wanted}")
         rows = found
     return sorted(rows, key=lambda name: _rank(rows[name]))
+
+
+def target_here(targets: Sequence[Target]) -> Target:
+    """The first of `targets`, in order of `PREFERENCE`, that has a device on this machine.
+
+    Raises `DeviceError` if none has.
+    """
+    reasons = list[str]()
+    for target in sorted(targets, key=_rank):
+        try:
+            if target.name == "cpu" or find_devices(target.driver):
+                return target
+            reasons.append(f"{target}: '{target.driver}' finds no device")
+        except DeviceError as error:
+            reasons.append(f"{target}: {error}")
+    raise DeviceError("\n".join(["no device of a target is here", *reasons]))
 
 
 def _known(name: str) -> Target | None:

@@ -10,7 +10,7 @@ import pytest
 from bloom_decoders import bloom_decoder
 from combined_decoders import CONFIG, CONTEXT, CombinedReference, combined_decoder
 
-from graphc.errors import ModelFolderError
+from graphc.errors import ModelFolderError, UnsupportedModelError
 from graphc.generation import Generator, load
 from graphc.generation.compiled_steps import StepSize
 
@@ -63,3 +63,29 @@ def test_a_cache_that_is_no_pair(tmp_path):
     expected = r"cache 'past_0' is \[3, 'b', 2, 'p', 16\], not \[2, batch, heads"
     with pytest.raises(ModelFolderError, match=expected):
         load(tmp_path)
+
+
+def test_nodes_on_the_host(tmp_path, caplog):
+    """Steps in parts, between which a sequence is on the host, with the cache there, too."""
+    form = growing_decoders.decoder("operator")
+    nodes = form.graph.node
+    index = next(n for n, node in enumerate(nodes) if "y" in node.output) + 1
+    for node in nodes[index:]:
+        node.input[:] = ["y.taken" if name == "y" else name for name in node.input]
+    nodes.insert(index, onnx.helper.make_node("SequenceConstruct", ["y"], ["y.sequence"]))
+    nodes.insert(
+        index + 1, onnx.helper.make_node("SequenceAt", ["y.sequence", "zero"], ["y.taken"])
+    )
+    write(tmp_path, form, growing_decoders.CONFIG)
+    reference = growing_decoders.Reference(form)
+    with load(tmp_path, prefill_chunk=2, opt_level=0) as model:
+        generator = Generator(model, min_length=CONTEXT)
+        generator.append_tokens(PROMPTS[0])
+        for _ in range(3):
+            expected = reference.logits(generator.get_sequence())
+            np.testing.assert_allclose(generator.get_logits()[0], expected, rtol=1e-4, atol=1e-4)
+            generator.generate_next_token()
+        generator._cache.copy(0, 0, 2)  # as servers do for prompts that begin alike
+    assert "copies the cache: nodes run on the host" in caplog.text
+    with load(tmp_path, prefill_chunk=2, host=False) as model, pytest.raises(UnsupportedModelError):
+        model.entry_points.prepare(1)

@@ -5,7 +5,12 @@ import pytest
 from graphc.errors import DeviceError
 from graphc.runtime import find_devices, resolve_target
 from graphc.runtime.device import discovery
-from graphc.runtime.device.discovery import DeviceInfo, on_this_machine, require_family
+from graphc.runtime.device.discovery import (
+    DeviceInfo,
+    on_this_machine,
+    require_family,
+    target_here,
+)
 from graphc.runtime.targets.vulkan import family_of
 
 VULKAN = resolve_target("vulkan")
@@ -68,6 +73,18 @@ def test_unknown_and_missing_devices_get_what_any_runs(devices, monkeypatch):
 
     monkeypatch.setattr(discovery, "find_devices", fail)
     assert on_this_machine(VULKAN).spelling == "vulkan:portable"
+
+
+def test_the_target_of_this_machine(devices):
+    cpu = resolve_target("cpu")
+    devices("NVIDIA GeForce RTX 3060")
+    assert target_here([cpu, VULKAN]) is VULKAN
+    devices("llvmpipe (LLVM 15.0.6, 256 bits)")
+    assert target_here([VULKAN, cpu]) is cpu
+    devices()
+    assert target_here([VULKAN, cpu]) is cpu
+    with pytest.raises(DeviceError, match="'vulkan' finds no device"):
+        target_here([VULKAN])
 
 
 def test_code_for_another_family_is_refused(devices):
