@@ -15,6 +15,7 @@ from ..errors import InvalidModelError, ModelFolderError
 from .cached_branch import inline_cached_branch
 from .combined_caches import PAST_NAMES, PRESENT_NAMES, split_caches
 from .config import GenerationConfig
+from .merged_head_caches import separate_heads
 from .sampling import LOGITS, sampling_graph
 from .shared_cache import CACHE_BATCH, DOMAIN, share_caches
 
@@ -44,6 +45,7 @@ def read_decoder(config: GenerationConfig) -> onnx.ModelProto:
         raise InvalidModelError(f"{path}: not a valid ONNX model: {error}") from error
     inline_cached_branch(model.graph, path)
     split_caches(model.graph, path, _combined_names(config), cache_names(config))
+    separate_heads(model.graph, cache_names(config), config.kv_heads, config.head_size)
     _check_names(config, model.graph)
     _check_caches(config, model.graph)
     return model

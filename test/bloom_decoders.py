@@ -79,9 +79,32 @@ decoder (int64[b, s] input_ids, int64[b, t] attention_mask,
 """
 
 
-def bloom_decoder() -> onnx.ModelProto:
+_OLD = {
+    'float[b, 2, p, 16] "past_key_values.0.key"': 'float[n, 16, p] "past_key_values.0.key"',
+    'float[b, 2, p, 16] "past_key_values.0.value"': 'float[n, p, 16] "past_key_values.0.value"',
+    'float[b, 2, q, 16] "present.0.key"': 'float[n, 16, q] "present.0.key"',
+    'float[b, 2, q, 16] "present.0.value"': 'float[n, q, 16] "present.0.value"',
+    '"present.0.key" = Concat<axis = 2>("past_key_values.0.key", k)': "",
+    '"present.0.value" = Concat<axis = 2>("past_key_values.0.value", v)': "",
+    'k3 = Reshape("present.0.key", q_shape)': "k3 = Reshape(k, q_shape)",
+    "kt = Transpose<perm = [0, 2, 1]>(k3)": """k_columns = Transpose<perm = [0, 2, 1]>(k3)
+  "present.0.key" = Concat<axis = 2>("past_key_values.0.key", k_columns)
+  new_values = Reshape(v, q_shape)
+  "present.0.value" = Concat<axis = 1>("past_key_values.0.value", new_values)""",
+    'v3 = Reshape("present.0.value", q_shape)': "",
+    "MatMul(q3, kt)": 'MatMul(q3, "present.0.key")',
+    "MatMul(weights, v3)": 'MatMul(weights, "present.0.value")',
+}
+"""What older exports have otherwise: heads and batches in one axis of the caches, too."""
+
+
+def bloom_decoder(*, old: bool = False) -> onnx.ModelProto:
     """A decoder without a norm, with random weights."""
-    model = parser.parse_model(_MODEL)
+    text = _MODEL
+    for form, replaced in _OLD.items() if old else ():
+        assert form in text
+        text = text.replace(form, replaced)
+    model = parser.parse_model(text)
     random = np.random.default_rng(0)
     shapes = {
         "embed": (VOCAB, WIDTH), "w_qkv": (WIDTH, 3 * WIDTH), "w_out": (WIDTH, WIDTH),

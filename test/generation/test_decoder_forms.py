@@ -65,6 +65,20 @@ def test_a_cache_that_is_no_pair(tmp_path):
         load(tmp_path)
 
 
+def test_caches_of_heads_and_batches_in_one_axis(tmp_path, caplog):
+    """They are copied, and one sequence is computed at a time."""
+    write(tmp_path, bloom_decoder(old=True), growing_decoders.CONFIG)
+    reference = growing_decoders.Reference(bloom_decoder())
+    with load(tmp_path, prefill_chunk=2, opt_level=0) as model:
+        generator = Generator(model, min_length=CONTEXT)
+        generator.append_tokens(PROMPTS[0])
+        for _ in range(3):
+            expected = reference.logits(generator.get_sequence())
+            np.testing.assert_allclose(generator.get_logits()[0], expected, rtol=1e-4, atol=1e-4)
+            generator.generate_next_token()
+    assert "a step copies them" in caplog.text
+
+
 def test_nodes_on_the_host(tmp_path, caplog):
     """Steps in parts, between which a sequence is on the host, with the cache there, too."""
     form = growing_decoders.decoder("operator")
