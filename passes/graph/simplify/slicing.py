@@ -59,12 +59,12 @@ def slice_of_concat(op: graph.SliceOp) -> Any:
 def _is_within(taken: tuple[Size, Size, int], rows: tuple[Size, Size]) -> bool:
     """Return whether the `taken` rows, by start, size and step, are among `rows`, by start and
     size; False where a size has a name."""
-    start, size, step = taken
-    begin, width = rows
-    if not all(isinstance(each, int) for each in (start, size, begin, width)) or size == 0:
+    numbers = [each for each in (*taken, *rows) if isinstance(each, int)]
+    if len(numbers) < 5:
         return False
-    last = start + (size - 1) * step
-    return all(begin <= row < begin + width for row in (start, last))
+    start, size, step, begin, width = numbers
+    ends = (start, start + (size - 1) * step)
+    return size > 0 and all(begin <= row < begin + width for row in ends)
 
 
 @rewrite(graph.ConcatOp)
