@@ -20,6 +20,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ..generation import Generator, LanguageModel, load
+from ..runtime import find_devices
 from . import generation_peers
 from .memory import peak_bytes
 from .table import format_table
@@ -35,6 +36,7 @@ def measure(
     folder: str, precision: str, tokens: int, batch: int, threads: int
 ) -> dict[str, list[int]]:
     """The peaks of graphc in one case, in this process: of the program, and of each stage."""
+    find_devices("local-task")  # which loads the runtime's library, as the peers' packages do
     peaks = [peak_bytes()]
     with load(folder, precision=precision, threads=threads) as model:
         model.entry_points.prepare(batch)
