@@ -126,7 +126,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "openvino-genai": ("numpy", "openvino", "openvino_genai"),
     "llama.cpp": ("xllamacpp",),
 }
-"""What each of them imports."""
+"""The packages that each of them imports."""
 
 
 def _peak_bytes() -> int:

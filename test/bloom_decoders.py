@@ -95,7 +95,8 @@ _OLD = {
     "MatMul(q3, kt)": 'MatMul(q3, "present.0.key")',
     "MatMul(weights, v3)": 'MatMul(weights, "present.0.value")',
 }
-"""What older exports have otherwise: heads and batches in one axis of the caches, too."""
+"""Parts of the text, and those that older exports have in their place: heads and batches in one
+axis of the caches, too."""
 
 
 def bloom_decoder(*, old: bool = False) -> onnx.ModelProto:

@@ -13,7 +13,7 @@ from ...infra.rewrite import Rewrite
 from . import masks
 from .algebra import constant_number, without_casts
 from .uses import used_elsewhere
-from .views import Heads, Reshaped, as_it_is, merged_heads, reshaped, split_heads, with_heads
+from .views import Reshaped, SplitHeads, as_it_is, merged_heads, reshaped, split_heads, with_heads
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _read_scores(value: ir.Value) -> Scores | None:
     return None if scores is None or scores.condition is not None else _with_heads(scores, heads)
 
 
-def _with_heads(scores: Scores, heads: Heads) -> Scores:
+def _with_heads(scores: Scores, heads: SplitHeads) -> Scores:
     """The scores of batches and heads in one axis, with an axis for each."""
     q, k, *biases = (
         with_heads(x, heads.sizes) for x in (scores.q, scores.k_transposed, *scores.biases)

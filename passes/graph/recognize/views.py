@@ -32,7 +32,7 @@ class Reshaped:
 
 
 @dataclass(frozen=True)
-class Heads:
+class SplitHeads:
     """``[B * H, ...]`` beside ``[B, H, ...]``: the other value, and the `sizes` B and H."""
 
     x: ir.Value
@@ -52,7 +52,7 @@ def with_heads(x: Reshaped, sizes: tuple[Size, Size]) -> Reshaped:
     return Reshaped(x.x, (*outer, *x.shape[1:]))
 
 
-def merged_heads(x: ir.Value) -> Heads | None:
+def merged_heads(x: ir.Value) -> SplitHeads | None:
     """The value ``[B * H, S, T]`` that `x`, ``[B, H, S, T]``, is a reshape of, or None."""
     reshape = producer(x, graph.ReshapeOp)
     if reshape is None:
@@ -60,7 +60,7 @@ def merged_heads(x: ir.Value) -> Heads | None:
     return _heads(reshape.x, graph.type_of(reshape.x).shape, graph.type_of(x).shape)
 
 
-def split_heads(x: ir.Value) -> Heads | None:
+def split_heads(x: ir.Value) -> SplitHeads | None:
     """The value ``[B, H, S, T]`` that `x`, ``[B * H, S, T]``, is a reshape of, or None."""
     reshape = producer(x, graph.ReshapeOp)
     if reshape is None:
@@ -68,11 +68,11 @@ def split_heads(x: ir.Value) -> Heads | None:
     return _heads(reshape.x, graph.type_of(x).shape, graph.type_of(reshape.x).shape)
 
 
-def _heads(other: ir.Value, merged: graph.Shape, split: graph.Shape) -> Heads | None:
+def _heads(other: ir.Value, merged: graph.Shape, split: graph.Shape) -> SplitHeads | None:
     if len(split) != 4 or len(merged) != 3 or merged[1:] != split[2:]:
         return None
     batch, heads = split[:2]
-    return Heads(other, (batch, heads)) if batch * heads == merged[0] else None
+    return SplitHeads(other, (batch, heads)) if batch * heads == merged[0] else None
 
 
 def swapped(value: ir.Value) -> ir.Value:
