@@ -103,7 +103,9 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
 }
 
 _LOWERED = (
+    "host-scalars",  # leaves dead code
     *_CLEAN,
+    "hoist-checks",  # conditions that are computed twice are one value by now
     "workaround-strided-slices",  # what reads them is known once nothing can vanish between
     "workaround-reordered-reductions",  # likewise
     "workaround-collapsed-broadcasts",  # likewise
