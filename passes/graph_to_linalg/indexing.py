@@ -69,9 +69,20 @@ def take(
     indices_type: graph.TensorType,
     axis: int,
 ) -> ir.Value:
-    """The slices of `x`, of type `source`, at `indices`, of type `indices_type`, along `axis`."""
+    """The slices of `x`, of type `source`, at `indices`, of type `indices_type`, along `axis`.
+
+    Axes behind `axis` are one loop: the backend merges such loops, and computes positions along
+    each of them by division, element by element.
+    """
     shape = (*source.shape[:axis], *indices_type.shape, *source.shape[axis + 1 :])
     result = source.with_shape(shape)
+    if not ctx.in_kernel and source.rank > axis + 2:
+        behind = graph.element_count(source.shape[axis + 1 :])
+        flat = source.with_shape((*source.shape[: axis + 1], behind))
+        rows = reshape_tensor(ctx, x, source, flat)
+        taken = take(ctx, rows, flat, indices, indices_type, axis)
+        kept = result.shape[: axis + indices_type.rank]
+        return reshape_tensor(ctx, taken, source.with_shape((*kept, behind)), result)
     along = IndexedAxis(
         ctx, source.shape[axis], indices_type.dtype, graph.element_count(result.shape)
     )

@@ -12,6 +12,19 @@ func.func @gather(%x: tensor<10x4xf32>, %i: tensor<?xi64, ["n"]>) -> tensor<?x4x
 
 // -----
 
+// A slice of several axes is read along one loop.
+// CHECK-LABEL: @gather_of_matrices
+// CHECK: %[[ROWS:.*]] = tensor.collapse_shape %arg0 {{\[\[}}0], [1, 2]]
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]
+// CHECK: tensor.extract %[[ROWS]]
+// CHECK: tensor.expand_shape {{.*}} {{\[\[}}0], [1, 2]]
+func.func @gather_of_matrices(%x: tensor<10x?x4xf32, ["m"]>, %i: tensor<?xi64, ["n"]>) -> tensor<?x?x4xf32, ["n", "m"]> {
+  %0 = "graph.gather"(%x, %i) {axis = 0 : i64} : (tensor<10x?x4xf32, ["m"]>, tensor<?xi64, ["n"]>) -> tensor<?x?x4xf32, ["n", "m"]>
+  return %0 : tensor<?x?x4xf32, ["n", "m"]>
+}
+
+// -----
+
 // CHECK-LABEL: @range
 // CHECK: linalg.index
 // CHECK: arith.muli
