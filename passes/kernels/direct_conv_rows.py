@@ -216,22 +216,22 @@ class DirectConvRows(VectorEmitter, ABC):
 
     def _choose_tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
-        beyond the image, in the widths that compute the fewest pixels twice."""
+        beyond the image, in the width that costs the least."""
         length = self._row_length()
         options = []
         for width in self.shape.widths:
             tiles = arith.ceildivui(length, self.index(width))
-            options.append((width, tiles, self.times(tiles, width)))
+            options.append((width, tiles, self.times(tiles, self.shape.tile_cost(width))))
 
         def best(left: Sequence[tuple[int, ir.Value, ir.Value]]) -> None:
-            (width, tiles, computed), *others = left
+            (width, tiles, cost), *others = left
             if not others:
                 self._overlapping_tiles(width, tiles, row, panel)
                 return
-            fewest = others[0][2]
-            for _, _, count in others[1:]:
-                fewest = arith.minui(fewest, count)
-            wins = arith.cmpi(arith.CmpIPredicate.ule, computed, fewest)
+            least = others[0][2]
+            for _, _, other in others[1:]:
+                least = arith.minui(least, other)
+            wins = arith.cmpi(arith.CmpIPredicate.ule, cost, least)
             self.choose(
                 wins,
                 lambda: self._overlapping_tiles(width, tiles, row, panel),

@@ -10,8 +10,10 @@ from .sizes import index, product
 
 MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""
-FEW_PIXELS = 8
+FEW_PIXELS = 9
 """Pixels of a tile, up to which the next shorter tiles fit many rows without a rest."""
+LEAST_PIXELS = 4
+"""Pixels of the narrowest tile of these, at most: rows may be short."""
 
 
 @dataclass(frozen=True)
@@ -175,9 +177,17 @@ class DirectConvShape:
     def widths(self) -> tuple[int, ...]:
         """The tiles to choose from when a row's length is known only at run time, in pixels."""
         widest = self.tile_w
-        shorter = (1, 2) if widest <= FEW_PIXELS else (widest // 4, widest // 2, 3 * widest // 4)
-        widths = {widest, *(widest - pixels for pixels in shorter)}
+        if widest <= FEW_PIXELS:
+            widths = {widest, widest - 1, widest - 2, min(widest, LEAST_PIXELS)}
+        else:
+            widths = {widest - number * widest // 4 for number in range(4)}
         return tuple(sorted((width for width in widths if width > 0), reverse=True))
+
+    @staticmethod
+    def tile_cost(pixels: int) -> int:
+        """The cost of a tile of `pixels` pixels, in tenths of a pixel of a full one: narrow ones
+        wait for their own sums, and load the weights for few products."""
+        return 10 * pixels + 4 * max(0, 5 - pixels)
 
     def interior(self, pixels: int) -> RowTile:
         """The tile of `pixels` pixels whose taps all fall into the image."""
