@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ...cpu_model import CpuModel
 from ...dialects.graph.bilinear import ALGORITHMS, BilinearAlgorithm
 from ...dialects.graph.strassen import terms_size
-from ...dialects.symbolic import Dim, ceildiv
+from ...dialects.symbolic import Dim, ceildiv, minimum
 from ...mlir import arith, ir
 from .sizes import Index, ceil_quotient, index, larger, product, quotient, smaller
 
@@ -156,20 +156,41 @@ class StrassenShape(RowBlocks):
 
     def _dynamic_sharing(self, rows: ir.Value) -> Sharing:
         """Enough groups of rows that their products fit in the L2, and that there are workgroups
-        for all threads if the groups are not too small for that; groups of panels likewise."""
+        for all threads if the groups are not too small for that; groups of panels likewise, of
+        sizes that are alike."""
         height = self.count_height(rows)
         spread = smaller(-(-self.wanted // self.panels), quotient(height, FEW_ROWS))
         groups = larger(ceil_quotient(height, self.mc), spread)
         tiles = ceil_quotient(ceil_quotient(height, groups), self.mr)
         mc = product(tiles, self.mr)
         m_blocks = ceil_quotient(height, mc)
-        panels = larger(quotient(product(m_blocks, self.panels), self.wanted), 1)
-        panels = smaller(panels, self.panels)
+        most = larger(quotient(product(m_blocks, self.panels), self.wanted), 1)
+        n_blocks = self._shared(m_blocks, ceil_quotient(self.panels, smaller(most, self.panels)))
+        panels = ceil_quotient(self.panels, n_blocks)
         return Sharing(
             rows, height, mc, panels, ceil_quotient(self.panels, panels), m_blocks,
             index(arith.addi(index(product(height, self.k)), index(terms_size(0, self.k)))),
             count_replicas(index(height), self.replicas, self.mc),
         )  # fmt: skip
+
+    def _shared(self, m_blocks: Index, least: Index) -> Index:
+        """At least `least` groups of panels, for `m_blocks` groups of rows: so many that all
+        threads get the same number of workgroups, if there are few."""
+        few = arith.cmpi(arith.CmpIPredicate.ult, index(m_blocks), index(self._few_groups))
+        rest = arith.remui(index(m_blocks), index(self._threads))
+        is_uneven = arith.cmpi(arith.CmpIPredicate.ne, rest, index(0))
+        step = arith.select(arith.andi(few, is_uneven), index(self._threads), index(1))
+        return smaller(arith.muli(arith.ceildivui(index(least), step), step), self.panels)
+
+    @property
+    def _threads(self) -> int:
+        """Threads that share the workgroups, of which each is to get two."""
+        return max(1, self.wanted // 2)
+
+    @property
+    def _few_groups(self) -> int:
+        """Groups of rows from which it matters little if a thread gets one more than others."""
+        return 4 * self.wanted
 
     def count_workgroups(self, rows: ir.Value) -> ir.Value:
         """The number of workgroups for `rows` dynamic rows."""
@@ -177,10 +198,13 @@ class StrassenShape(RowBlocks):
 
     def most_workgroups(self, rows: int | Dim) -> int | Dim:
         """The number of workgroups for `rows` rows, at most: as many groups of rows as fit in the
-        L2 or give enough workgroups, and while groups of panels are smaller than all panels, less
-        than two for each of those wanted."""
+        L2 or give enough workgroups; while groups of panels are smaller than all panels, less
+        than two for each of those wanted; and for few groups of rows, one group of panels less
+        than there are threads, so that all get the same number."""
         spread = -(-self.wanted // self.panels)
-        return ceildiv(rows, self.algorithm.rows * self.mc) + spread + 2 * self.wanted
+        groups = ceildiv(rows, self.algorithm.rows * self.mc) + spread
+        more = minimum(groups, self._few_groups) * (self._threads - 1)
+        return groups + 2 * self.wanted + more
 
     @property
     def k_blocks(self) -> int:

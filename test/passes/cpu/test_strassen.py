@@ -1,5 +1,6 @@
 """Products by blocks, with fewer multiplications."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import graphc
 from graphc.compiler.driver import make_options
 from graphc.cpu_model import GENERIC_CPU
 from graphc.dialects import graph
+from graphc.mlir import arith, func, ir
 from graphc.passes.cpu import strassen
 from graphc.passes.cpu.strassen import BlocksOfMany, best_blocks, best_blocks_of_many
 from graphc.passes.kernels.strassen_shape import StrassenShape
@@ -246,6 +248,42 @@ def test_threads_have_enough_to_share():
     assert replace(shape, wanted=4).workgroups == 4
     assert replace(shape, columns=3072, wanted=4).workgroups == 4
     assert replace(shape, rows=134, wanted=8).workgroups == 4  # blocks of 67 rows do not split
+
+
+def shared(shape, rows):
+    """Groups of rows, panels in a group and groups of panels of `rows` dynamic rows."""
+    with ir.Context(), ir.Location.unknown():
+        module, index = ir.Module.create(), ir.IndexType.get()
+        with ir.InsertionPoint(module.body):
+            main = func.FuncOp("main", ([], [index] * 3))
+        with ir.InsertionPoint(main.add_entry_block()):
+            found = shape.sharing(arith.constant(index, rows))
+            func.return_([found.m_blocks, found.nc_panels, found.n_blocks])
+        text = str(graphc.run_pipeline(module, "canonicalize"))
+    values = dict(re.findall(r"(%\w+) = arith.constant (\d+) : index", text))
+    names = re.search(r"return (.*) :", text)[1]
+    return tuple(int(values[name]) for name in names.split(", "))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "wanted", "found"),
+    [
+        (591, 2304, 4, (3, 6, 2)),  # and not nine panels and three
+        (591, 768, 4, (3, 2, 2)),
+        (1024, 2304, 4, (5, 6, 2)),  # ten workgroups for two threads, and not five
+        (788, 2304, 4, (4, 12, 1)),
+        (8192, 2304, 4, (36, 12, 1)),
+        (591, 768, 16, (4, 1, 4)),  # no more than there are panels
+    ],
+)
+def test_threads_get_the_same_share_of_dynamic_rows(rows, columns, wanted, found):
+    cpu = replace(GENERIC_CPU, l2_bytes=1 << 20)
+    shape = StrassenShape(
+        None, 256, columns, "2x3x3", nr=64, lanes=16, mr=6, wanted=wanted, cpu=cpu
+    )  # fmt: skip
+    assert shared(shape, rows) == found
+    groups, _, panels = found
+    assert groups * panels <= shape.most_workgroups(rows)
 
 
 @pytest.mark.parametrize(
