@@ -10,7 +10,8 @@ from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...dialects.symbolic import minimum
 from ...mlir import arith, ir, tensor, vector
-from ..kernels.sorting import DIGITS, RowSelection, capacity_of
+from ..kernels.selected_row import DIGITS, capacity_of
+from ..kernels.sorting import RowSelection
 from .dispatch import behind_barrier, in_own_dispatch
 from .generic import loop_index, parallel, projection
 from .indexing import take_elements

@@ -1,0 +1,126 @@
+"""Readers of a row that save its candidates, the elements before the last of the best ones."""
+
+from collections.abc import Callable, Sequence
+
+from ...mlir import arith, ir, math, vector
+from .emitter import Registers
+from .loops import while_
+from .selected_row import BLOCK_VECTORS, SelectedRow
+
+_Save = Callable[[ir.Value, ir.Value], None]
+"""Emits the storage of the candidate at a position as that of a number."""
+
+
+class ElementReader:
+    """Reads a row from `start` on element by element. The state is the position."""
+
+    def __init__(self, row: SelectedRow, start: ir.Value):
+        self.row, self.start, self.first = row, start, [row.zero]
+
+    def is_left(self, i: ir.Value) -> ir.Value:
+        return self.row.below(i, self.row.count)
+
+    def offer(
+        self,
+        place: Sequence[ir.Value],
+        length: ir.Value,
+        worst: ir.Value,
+        all_enter: ir.Value,
+        save: _Save,
+    ) -> Registers:
+        """Save an element as candidate `length`; the next state, and the new length: it is one more
+        if the element is before `worst`, or if `all_enter`."""
+        (i,), row = place, self.row
+        save(i, length)
+        enters = arith.ori(all_enter, row.less(row.key_at(self.start, i), worst))
+        more = arith.select(enters, row.one, row.zero)
+        return [arith.addi(i, row.one), arith.addi(length, more)]
+
+
+class BlockReader:
+    """Reads a row from `start` on in blocks of some vectors, of which it visits what is before the
+    last of the best elements.
+
+    The state is where the next block begins, where this one does, and a bit for each element of it
+    that is to be visited. Those found before a sort may no longer be among the best; they are
+    dropped at the next one.
+    """
+
+    def __init__(self, row: SelectedRow, start: ir.Value):
+        self.row, self.start = row, start
+        self.size = row.lanes * BLOCK_VECTORS
+        self.bits = ir.IntegerType.get_signless(self.size)
+        self.first = [row.zero, row.zero, self._bits(0)]
+
+    def is_left(self, behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
+        del block
+        return arith.ori(self._some(bits), self.row.below(behind, self.row.count))
+
+    def offer(
+        self,
+        place: Sequence[ir.Value],
+        length: ir.Value,
+        worst: ir.Value,
+        all_enter: ir.Value,
+        save: _Save,
+    ) -> Registers:
+        """Save the next element to be visited, if there is one; the next state and length."""
+        row = self.row
+
+        def is_needed(behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
+            del block
+            none = arith.xori(self._some(bits), row.flag(1))
+            return arith.andi(none, row.below(behind, row.count))
+
+        def refill(behind: ir.Value, block: ir.Value, bits: ir.Value) -> Registers:
+            del block, bits
+            found = self._visited(behind, worst, all_enter)
+            return [row.emit.add(behind, self.size), behind, found]
+
+        behind, block, bits = while_(place, is_needed, refill)
+
+        def visit() -> Registers:
+            first = arith.index_cast(ir.IndexType.get(), math.cttz(bits))
+            save(arith.addi(block, first), length)
+            rest = arith.andi(bits, arith.subi(bits, self._bits(1)))
+            return [rest, arith.addi(length, row.one)]
+
+        bits, length = row.emit.when(self._some(bits), visit, [bits, length])
+        return [behind, block, bits, length]
+
+    def _visited(self, at: ir.Value, worst: ir.Value, all_enter: ir.Value) -> ir.Value:
+        """The bits of the elements from `at` on that are before `worst`, or of all."""
+        row = self.row
+        left = arith.subi(row.count, at)
+        all_worst = vector.broadcast(ir.VectorType.get([row.lanes], row.key_type), worst)
+        element = ir.MemRefType(row.elements.type).element_type
+        read = ir.VectorType.get([row.lanes], element)
+        nothing = arith.constant(read, ir.DenseElementsAttr.get_splat(read, _zero(element)))
+        flags = vector.broadcast(
+            ir.VectorType.get([row.lanes], ir.IntegerType.get_signless(1)), all_enter
+        )
+        found = self._bits(0)
+        for part in range(BLOCK_VECTORS):
+            skipped = row.emit.index(part * row.lanes)
+            rest = arith.subi(left, arith.minui(left, skipped))
+            mask = vector.create_mask(flags.type, [rest])
+            place = arith.addi(arith.addi(self.start, at), skipped)
+            keys = row.key_of(vector.maskedload(read, row.elements, [place], mask, nothing))
+            enters = arith.andi(arith.ori(row.less(keys, all_worst), flags), mask)
+            packed = ir.IntegerType.get_signless(row.lanes)
+            number = vector.bitcast(ir.VectorType.get([1], packed), enters)
+            wide = arith.extui(self.bits, vector.extract(number, [], [0]))
+            found = arith.ori(found, arith.shli(wide, self._bits(part * row.lanes)))
+        return found
+
+    def _some(self, bits: ir.Value) -> ir.Value:
+        return arith.cmpi(arith.CmpIPredicate.ne, bits, self._bits(0))
+
+    def _bits(self, value: int) -> ir.Value:
+        return arith.constant(self.bits, value)
+
+
+def _zero(element: ir.Type) -> ir.Attribute:
+    if isinstance(element, ir.IntegerType):
+        return ir.IntegerAttr.get(element, 0)
+    return ir.FloatAttr.get(element, 0.0)
