@@ -90,20 +90,12 @@ class StrassenMatmulOp(KernelContraction, name="strassen_matmul"):
     ) -> TensorType:
         del workgroups
         algorithm = _algorithm(blocks)
-        if x.dtype != np.float32 or w.dtype != np.float32:
-            raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
-        if not x.is_static or not w.is_static or (x.rank, w.rank) != (3, 4):
+        if not x.is_static or x.rank != 3:
             raise TypeRuleError(f"cannot multiply sums {x} by panels of sums {w}")
-        panels, products, k, width = w.static_shape
+        _require_panels(x, w, algorithm, algorithm.products, columns, mr, lanes)
         rows = -(-math.prod(shape) // algorithm.rows)
-        terms = algorithm.products, terms_size(rows, k)
-        if x.static_shape[1:] != terms or products != algorithm.products:
+        if x.static_shape[1:] != (algorithm.products, terms_size(rows, w.static_shape[2])):
             raise TypeRuleError(f"sums {x} and {w} are not those of {blocks} for rows {[*shape]}")
-        held = -(-columns // algorithm.columns)
-        if columns < 1 or panels != -(-held // width):
-            raise TypeRuleError(f"panels {w} do not hold {columns} columns")
-        if lanes < 1 or width % lanes or mr < 1:
-            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {mr} rows at a time")
         return x.with_shape((*shape, columns))
 
     @staticmethod
@@ -164,17 +156,10 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
     ) -> TensorType:
         del workgroups
         algorithm = _algorithm(blocks)
-        if x.dtype != np.float32 or w.dtype != np.float32:
-            raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
-        if x.rank < 1 or not w.is_static or w.rank != 4:
+        if x.rank < 1:
             raise TypeRuleError(f"cannot multiply {x} by panels of sums and blocks {w}")
-        panels, places, k, width = w.static_shape
-        require_equal_sizes(x.shape[-1], k * algorithm.k, "the contracted sizes")
-        held = -(-columns // algorithm.columns)
-        if places != algorithm.slots[-1] or columns < 1 or panels != -(-held // width):
-            raise TypeRuleError(f"panels {w} do not hold {columns} columns for {blocks}")
-        if lanes < 1 or width % lanes or mr < 1:
-            raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {mr} rows at a time")
+        _require_panels(x, w, algorithm, algorithm.slots[-1], columns, mr, lanes)
+        require_equal_sizes(x.shape[-1], w.static_shape[2] * algorithm.k, "the contracted sizes")
         if least < 1 or replicas < 1:
             raise TypeRuleError(f"cannot sum the blocks of {least} rows {replicas} times")
         return x.with_shape((*x.shape[:-1], columns))
@@ -241,6 +226,31 @@ def _unpack_blocks(w: np.ndarray, algorithm: BilinearAlgorithm, columns: int) ->
         for first in range(0, len(parts), algorithm.k)
     ]
     return np.concatenate(across, axis=1)[:, :columns]
+
+
+def _require_panels(
+    x: TensorType,
+    w: TensorType,
+    algorithm: BilinearAlgorithm,
+    places: int,
+    columns: int,
+    mr: int,
+    lanes: int,
+) -> None:
+    """Check that `w` are panels of `places` matrices for `columns` of a product of `x`.
+
+    TypeRuleError says what they are not.
+    """
+    if x.dtype != np.float32 or w.dtype != np.float32:
+        raise TypeRuleError(f"is for f32, not for {x.dtype} and {w.dtype}")
+    if not w.is_static or w.rank != 4:
+        raise TypeRuleError(f"cannot multiply {x} by panels {w}")
+    panels, held_places, _, width = w.static_shape
+    held = -(-columns // algorithm.columns)
+    if held_places != places or columns < 1 or panels != -(-held // width):
+        raise TypeRuleError(f"panels {w} do not hold {places} matrices of {columns} columns")
+    if lanes < 1 or width % lanes or mr < 1:
+        raise TypeRuleError(f"panels {w} are not of vectors of {lanes}, {mr} rows at a time")
 
 
 def _algorithm(blocks: str) -> BilinearAlgorithm:

@@ -25,7 +25,7 @@ func.func @sums(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<10x
 // -----
 
 func.func @columns(%x: tensor<1x7x80xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x34xf32> {
-  // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 34 columns}}
+  // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 7 matrices of 34 columns}}
   %0 = "graph.strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 34 : i64, lanes = 16 : i64, mr = 6 : i64, shape = array<i64: 8>, workgroups = 8 : i64} : (tensor<1x7x80xf32>, tensor<1x7x16x16xf32>) -> tensor<8x34xf32>
   return %0 : tensor<8x34xf32>
 }
@@ -41,7 +41,7 @@ func.func @replicas(%x: tensor<8x32xf32>) -> tensor<0x7x80xf32> {
 // -----
 
 func.func @places(%x: tensor<?x32xf32, ["rows"]>, %w: tensor<1x7x16x16xf32>) -> tensor<?x32xf32, ["rows"]> {
-  // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 32 columns for 2x2x2}}
+  // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 9 matrices of 32 columns}}
   %0 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, least = 8 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x7x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
   return %0 : tensor<?x32xf32, ["rows"]>
 }
