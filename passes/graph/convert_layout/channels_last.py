@@ -4,6 +4,8 @@ from typing import Any
 
 from ....dialects import graph
 from ....mlir import ir
+from ...analysis.permutations import Perm
+from ...infra.query import has_one_use, producer
 from ...infra.rewrite import Rewrite
 from .permutation import to_channels_first, to_channels_last, transposed
 
@@ -17,12 +19,21 @@ class _ChannelsLast(Rewrite):
     def rewrite(self, op: Any, **captures: Any) -> ir.Value:
         del captures
         rank = graph.type_of(op.x).rank
-        x = transposed(op.x, to_channels_last(rank))
+        x = _transposed_image(op.x, to_channels_last(rank))
         result = self.build(op, x, {**op.attrs, "layout": "channels_last"})
         return graph.transpose(result, perm=to_channels_first(rank))
 
     def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
         raise NotImplementedError
+
+
+def _transposed_image(x: ir.Value, perm: Perm) -> ir.Value:
+    """`x` transposed, and padded after that if it is: kernels read an image without its padding."""
+    pad = producer(x, graph.PadOp)
+    if pad is None or not has_one_use(x):
+        return transposed(x, perm)
+    around = {side: [pad.attrs[side][axis] for axis in perm] for side in ("low", "high")}
+    return graph.pad(transposed(pad.x, perm), pad.value, **around)
 
 
 class ConvChannelsLast(_ChannelsLast):

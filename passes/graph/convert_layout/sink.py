@@ -174,10 +174,14 @@ def sink_through_repeat(op: graph.RepeatOp):
 
 @rewrite(graph.PadOp)
 def sink_through_pad(op: graph.PadOp):
-    """``pad(transpose(x, p))  -->  transpose(pad(x), p)``."""
+    """``pad(transpose(x, p))  -->  transpose(pad(x), p)``, if others than channels-last images use
+    it: their kernels read an image without its padding."""
     perm = _perm(op.x)
     if perm is None:
         return None
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    if all(user is not None and user.attrs.get("layout") == "channels_last" for user in users):
+        return Decline("it pads an image that is channels-last")
     attrs = {name: _unpermuted(values, perm) for name, values in op.attrs.items()}
     return graph.transpose(graph.pad(_source(op.x), op.value, **attrs), perm=perm)
 

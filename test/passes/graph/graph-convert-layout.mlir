@@ -113,6 +113,21 @@ func.func @weights_as_input(%x: tensor<?x8x6x6xf32, ["n"]>, %w: tensor<8x4x3x3xf
 
 // -----
 
+// Kernels read images without the padding that they have in memory.
+// CHECK-LABEL: @padded
+// CHECK: %[[T:.*]] = "graph.transpose"(%arg0) {perm = array<i64: 0, 2, 3, 1>}
+// CHECK: %[[P:.*]] = "graph.pad"(%[[T]], %{{.*}}) {high = [0, 2, 1, 0], low = [0, 0, 3, 0]}
+// CHECK: "graph.max_pool"(%[[P]])
+// REPORT-DAG: declined by sink-through-pad, it pads an image that is channels-last
+func.func @padded(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x5x6xf32> {
+  %0 = "graph.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32>
+  %1 = "graph.pad"(%x, %0) {high = [0, 0, 2, 1], low = [0, 0, 0, 3]} : (tensor<1x3x8x8xf32>, tensor<f32>) -> tensor<1x3x10x12xf32>
+  %2 = "graph.max_pool"(%1) {dilations = array<i64: 1, 1>, high = array<i64: 0, 0>, kernel = array<i64: 2, 2>, layout = "channels_first", low = array<i64: 0, 0>, strides = array<i64: 2, 2>} : (tensor<1x3x10x12xf32>) -> tensor<1x3x5x6xf32>
+  return %2 : tensor<1x3x5x6xf32>
+}
+
+// -----
+
 // What follows a product of rows is done on rows: the reshape that splits them sinks.
 // CHECK-LABEL: @rows
 // CHECK: %[[P:.*]] = "graph.matmul"(%arg0
