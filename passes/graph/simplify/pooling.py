@@ -1,10 +1,12 @@
-"""Pools whose windows reach beyond the image."""
+"""Pools whose windows reach beyond the image, or extend over more than two axes."""
 
 from typing import Any
 
 import numpy as np
 
 from ....dialects import graph
+from ....mlir import ir
+from ...infra.query import producer, splat_of
 from ...infra.rewrite import rewrite
 
 
@@ -37,7 +39,66 @@ def clip_average_window(op: graph.AveragePoolOp) -> Any:
     )
 
 
-REWRITES = (clip_pool_window, clip_average_window)
+_NEUTRAL = {"kernel": 1, "strides": 1, "dilations": 1, "low": 0, "high": 0, "extra": 0}
+"""The attributes of pools with a number for each axis, and the number that changes nothing."""
+
+
+@rewrite(graph.MaxPoolOp, graph.AveragePoolOp)
+def split_deep_pool(op: graph.MaxPoolOp | graph.AveragePoolOp) -> Any:
+    """``pool(x, kernel=[a, b, c])  -->  pool(pool(x, kernel=[b, c]), kernel=[a, 1])``, channels
+    last: ``b * c`` taps and `a` in place of their product, by kernels for two axes. Exact for a
+    maximum, up to one rounding for a mean."""
+    if len(op.attrs["kernel"]) <= 2 or op.attrs["layout"] != "channels_last":
+        return None
+    pad, result = _border_of(op), graph.type_of(op.result).shape
+    x = op.x if pad is None else pad.x
+    batch, depth, *area = graph.type_of(x).shape
+    x = _padded(graph.reshape(x, shape=(batch * depth, *area)), pad, slice(2, -1))
+    x = _pool_along(op, slice(1, None), x)
+    lines = (batch, depth, graph.element_count(result[2:-1]), area[-1])
+    x = _padded(graph.reshape(x, shape=lines), pad, slice(1, 2))
+    return graph.reshape(_pool_along(op, slice(1), x), shape=result)
+
+
+def _border_of(op: graph.MaxPoolOp | graph.AveragePoolOp) -> graph.PadOp | None:
+    """The op that pads the image of `op` along its spatial axes, with elements whose pool, along
+    some of the axes, is again such an element; None if there is none."""
+    pad = producer(op.x, graph.PadOp)
+    if pad is None:
+        return None
+    border = 0 if isinstance(op, graph.AveragePoolOp) else graph.lowest(graph.type_of(op.x).dtype)
+    outside = [pad.attrs[side][axis] for side in ("low", "high") for axis in (0, -1)]
+    is_one = splat_of(pad.value) == border and all(size == 0 for size in outside)
+    return pad if is_one else None
+
+
+def _padded(x: ir.Value, pad: graph.PadOp | None, axes: slice) -> ir.Value:
+    """`x`, padded along its axes from the second on as `pad` does along `axes`."""
+    if pad is None:
+        return x
+    around = {}
+    for side in ("low", "high"):
+        sizes = pad.attrs[side][axes]
+        around[side] = (0, *sizes, *[0] * (graph.type_of(x).rank - 1 - len(sizes)))
+    if all(size == 0 for size in (*around["low"], *around["high"])):
+        return x
+    return graph.pad(x, pad.value, **around)
+
+
+def _pool_along(op: Any, axes: slice, x: ir.Value) -> ir.Value:
+    """The pool of `x` along its first axes as `op` is along `axes`, and along no other."""
+    rank = graph.type_of(x).rank - 2
+    attrs = dict(op.attrs)
+    for name, neutral in _NEUTRAL.items():
+        if name in attrs:
+            taken = attrs[name][axes]
+            attrs[name] = (*taken, *[neutral] * (rank - len(taken)))
+    if all(set(attrs.get(name, ())) <= {neutral} for name, neutral in _NEUTRAL.items()):
+        return x
+    return graph.build(type(op), [x], attrs)
+
+
+REWRITES = (clip_pool_window, clip_average_window, split_deep_pool)
 
 
 def _image(op: Any) -> tuple[Any, ...]:

@@ -88,6 +88,20 @@ def test_sequences(sizes):
     _check(_model(nodes, np.float32, ("n", "t", 8)), 2, x)
 
 
+DEEP = (
+    {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]},
+    {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "pads": [1, 0, 1, 2, 1, 1]},
+    {"kernel_shape": [3, 3, 2], "strides": [2, 2, 3], "ceil_mode": 1},
+)
+
+
+def test_three_axes():
+    """A pool along the last two, and one along the first; the padding of named sizes is in both."""
+    nodes = [pool for window in DEEP for pool in _pools(window)]
+    images = [_drawn((*sizes, 6), np.float32) for sizes in ((2, 5, 6, 7), (1, 1, 2, 2))]
+    _check(_model(nodes, np.float32, ("n", "d", "h", "w", 6)), 2 * len(nodes), *images)
+
+
 def test_images_smaller_than_the_window():
     """The padding that named sizes may need is not written to memory: the kernel reads what is
     there."""
@@ -110,7 +124,6 @@ def test_the_largest_of_nan_is_nan():
     [
         (np.float32, (1, 8, 8, 3), "its channels do not fill a vector"),
         (np.float16, (1, 8, 8, 16), "it has no kernel for the element type"),
-        (np.float32, (1, 4, 4, 4, 16), "it has more than two spatial axes"),
     ],
 )
 def test_what_declines_has_a_reason(dtype, shape, reason):

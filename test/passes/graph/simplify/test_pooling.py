@@ -1,7 +1,8 @@
 """Simplifications of pooling windows that reach beyond the image."""
 
+import numpy as np
 import pytest
-from simplify_examples import FIRST, LAST, Example, check_example, window
+from simplify_examples import FIRST, LAST, Example, N, c, check_example, window
 
 from graphc.dialects import graph
 
@@ -43,6 +44,58 @@ EXAMPLES = [
         ),
         ["average_pool", "mul"],
         ("1x7x3x2xf32",),
+        exact=False,
+    ),
+    Example(
+        "split-deep-pool",
+        lambda x: graph.max_pool(
+            graph.pad(x, c(-np.inf), low=[0, 2, 0, 0, 0], high=[0, N, 0, 1, 0]),
+            **(window([3, 2, 1]) | {"strides": [2, 3, 1]}),
+            layout=LAST,
+        ),
+        ["reshape", "pad", "max_pool", "reshape", "pad", "max_pool", "reshape"],
+        ("2xnx5x3x2xf32",),
+    ),
+    Example(
+        "split-deep-pool",
+        lambda x: graph.max_pool(
+            x,
+            **(window([3, 2, 1], low=[1, 0, 0], high=[2, 0, 0]) | {"strides": [2, 3, 1]}),
+            layout=LAST,
+        ),
+        ["reshape", "max_pool", "reshape", "max_pool", "reshape"],
+        ("nx4x5x3x2xf32",),
+    ),
+    Example(
+        "split-deep-pool",
+        lambda x: graph.max_pool(x, **window([1, 2, 2]), layout=LAST),
+        ["reshape", "max_pool", "reshape"],
+        ("2x4x5x3x2xf32",),
+    ),
+    Example(
+        "split-deep-pool",
+        lambda x: graph.average_pool(
+            x,
+            **window([3, 2, 2], low=[1, 1, 0], high=[2, 0, 0]),
+            extra=[0, 1, 0],
+            count_include_pad=False,
+            layout=LAST,
+        ),
+        ["reshape", "average_pool", "reshape", "average_pool", "reshape"],
+        ("2x4x5x3x2xf32",),
+        exact=False,
+    ),
+    Example(
+        "split-deep-pool",
+        lambda x: graph.average_pool(
+            x,
+            **window([3, 2, 2], low=[1, 1, 0], high=[2, 0, 0]),
+            extra=[0, 1, 0],
+            count_include_pad=True,
+            layout=LAST,
+        ),
+        ["reshape", "average_pool", "reshape", "average_pool", "reshape"],
+        ("2x4x5x3x2xf32",),
         exact=False,
     ),
 ]
