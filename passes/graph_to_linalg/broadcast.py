@@ -11,6 +11,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..infra.query import splat_of
 from ..kernels.broadcast import (
+    LANES,
     AxisAccess,
     BroadcastEmitter,
     BroadcastOperand,
@@ -71,8 +72,8 @@ def _reason_against(
         return str(reason)
     if not result.rank or 0 in result.shape:
         return "there are no rows"
-    if any(op.repeats[-1] != 1 for op in repeats.values()):
-        return "the elements of rows are repeated"
+    if any(LANES % op.repeats[-1] for op in repeats.values()):
+        return "the elements of rows are not repeated as often as divides a vector"
     return None
 
 

@@ -15,7 +15,8 @@ from .emitter import Registers, VectorEmitter
 from .sizes import Index, index, product
 
 LANES = 16
-"""Elements in a vector; CPUs with narrower registers use several for one."""
+"""Elements in a vector; CPUs with narrower registers use several for one. An element of a row is
+repeated as often as divides it."""
 
 SEGMENT = 16384
 """Elements of a longer row that are computed at a time, and approximately those of a workgroup."""
@@ -111,11 +112,13 @@ class BroadcastRows:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of an operand: the index of its first element, the number of elements if it is decided
-    at run time whether that is 1, and the element if it is the only one."""
+    """A row of an operand: the index of its first element, how often each is repeated, the number
+    of elements if it is decided at run time whether that is 1, and the element if it is the only
+    one."""
 
     memory: ir.Value
     start: ir.Value
+    repeats: int = 1
     length: ir.Value | None = None
     element: ir.Value | None = None
 
@@ -188,11 +191,11 @@ class BroadcastEmitter(VectorEmitter):
                 )
             stride = product(stride, size)
         if along.kind == "either":
-            return _Row(memory, start, self.index(length))
+            return _Row(memory, start, along.repeats, self.index(length))
         if along.kind == "one":
             element = memref.load(memory, [start])
             return _Row(memory, start, element=vector.broadcast(self.vector_type, element))
-        return _Row(memory, start)
+        return _Row(memory, start, along.repeats)
 
     def _position(self, position: ir.Value, size: Index, access: AxisAccess) -> ir.Value:
         """The position in an operand for one in the result."""
@@ -212,16 +215,26 @@ class BroadcastEmitter(VectorEmitter):
         if row.element is not None:
             return row.element
         if row.length is None:
-            return self.load(row.memory, arith.addi(row.start, at), mask)
+            return self._repeated(row, at, mask)
 
         def only() -> ir.Value:
             return vector.broadcast(self.vector_type, memref.load(row.memory, [row.start]))
 
         def several() -> ir.Value:
-            return self.load(row.memory, arith.addi(row.start, at), mask)
+            return self._repeated(row, at, mask)
 
         is_one = self.compare(arith.CmpIPredicate.eq, row.length, 1)
         return self.select(is_one, only, several)
+
+    def _repeated(self, row: _Row, at: ir.Value, mask: ir.Value | None) -> ir.Value:
+        """The vector of a `row` of several elements: of some of them, if they are repeated."""
+        if row.repeats == 1:
+            return self.load(row.memory, arith.addi(row.start, at), mask)
+        if mask is not None:
+            mask = vector.shuffle(mask, mask, range(0, LANES, row.repeats))
+        place = arith.addi(row.start, arith.divui(at, self.index(row.repeats)))
+        some = self.load(row.memory, place, mask, LANES // row.repeats)
+        return vector.shuffle(some, some, [lane // row.repeats for lane in range(LANES)])
 
     def _vectors(
         self,

@@ -9,6 +9,7 @@ from ....dialects.locations import node_name
 from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import has_one_use
+from ...kernels.broadcast import LANES
 from .groups import replace_by_fused
 
 Members = dict[ir.Value, graph.GraphOp]
@@ -149,8 +150,8 @@ def _reason_against(op: graph.GraphOp) -> str | None:
     values = [_result(op), *op.operation.operands]
     if any(graph.type_of(value).dtype != np.float32 for value in values):
         return "only f32 is computed this way"
-    if isinstance(op, graph.RepeatOp) and op.repeats[-1] != 1:
-        return "the elements of rows are repeated"
+    if isinstance(op, graph.RepeatOp) and LANES % op.repeats[-1]:
+        return "the elements of rows are not repeated as often as divides a vector"
     return None
 
 

@@ -105,8 +105,31 @@ def test_feature_pyramid(is_named):
             model.run(None, {"a": _floats(1, 24, 6, 9), "b": b[:, :, :3, :5], "c": c})
 
 
+@pytest.mark.parametrize("repeats", [2, 16])
+def test_repeated_elements_of_rows(repeats):
+    """Rows of named sizes and of others, beside rows as long or of one element."""
+    scales = {"scales": np.array([1, 1, 2, repeats], np.float32)}
+    resize = [
+        _node("Resize", [x, "", "scales"], f"up_{x}", mode="nearest",
+              coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+        for x in "ac"
+    ]  # fmt: skip
+    nodes = [*resize, _node("Add", ["up_a", "b"], "s"), _node("Mul", ["s", "up_c"], "y")]
+    inputs = {"a": [1, "n", "h", "w"], "b": [1, "n", "k", "v"], "c": [2, 3, 2, 5]}
+    model = _compiled(nodes, inputs, scales)
+
+    def repeated(x):
+        return x.repeat(2, 2).repeat(repeats, 3)
+
+    for v in (5 * repeats, 1):
+        a, b, c = _floats(1, 3, 2, 5), _floats(1, 3, 4, v), _floats(2, 3, 2, 5)
+        _check(model, lambda a, b, c: (repeated(a) + b) * repeated(c), a, b, c)
+    assert model.report.rewrites["broadcast-kernel"].count == 2
+    assert not model.report.rewrites["broadcast-kernel"].declined
+
+
 def test_declined():
-    """Repeated elements of rows, and ops without a rule for vectors, are computed otherwise."""
+    """Elements of rows that are repeated thrice, and ops without a rule for vectors."""
     nodes = [
         _node("Resize", ["b", "", "scales"], "up", mode="nearest"),
         _node("Add", ["a", "up"], "s"),
@@ -122,7 +145,9 @@ def test_declined():
             _floats(2, w), _floats(2, j), _floats(k, v),
         )  # fmt: skip
     rewrites = model.report.rewrites
-    assert list(rewrites["fuse-broadcasts"].declined) == ["the elements of rows are repeated"]
+    assert list(rewrites["fuse-broadcasts"].declined) == [
+        "the elements of rows are not repeated as often as divides a vector"
+    ]
     assert list(rewrites["broadcast-kernel"].declined) == ["it computes in scalars of f64"]
 
 
