@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from graph_programs import build_module, op_names
 from simplify_examples import FIRST, LAST, Example, N, c, check_example, window
 
 from graphc.dialects import graph
+from graphc.passes.infra.pipeline import run_pipeline
 
 EXAMPLES = [
     Example(
@@ -98,9 +100,40 @@ EXAMPLES = [
         ("2x4x5x3x2xf32",),
         exact=False,
     ),
+    Example(
+        "split-wide-pool",
+        lambda x: graph.max_pool(
+            x, **(window([5, 5], low=[2, 1], high=[2, 3]) | {"dilations": [1, 2]}), layout=LAST
+        ),
+        ["max_pool", "max_pool"],
+        ("2xnx12x2xf32",),
+    ),
+    Example(
+        "split-wide-pool",
+        lambda x: graph.average_pool(
+            x,
+            **(window([9, 9], low=[4, 4], high=[4, 4]) | {"strides": [2, 2]}),
+            extra=[0, 1],
+            count_include_pad=False,
+            layout=LAST,
+        ),
+        ["average_pool", "average_pool"],
+        ("2x11x12x2xf32",),
+        exact=False,
+    ),
 ]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.rewrite)
 def test_fires_and_keeps_the_meaning(context, example):
     check_example(example)
+
+
+def test_few_taps_stay_together(context):
+    """Windows of 3 by 3, and the one window of an image."""
+    for size in (3, 9):
+        module = build_module(
+            lambda x, n=size: graph.max_pool(x, **window([n, n]), layout=LAST), "1x9x9x2xf32"
+        )
+        run_pipeline(module, "graph-simplify")
+        assert op_names(module) == ["max_pool"]
