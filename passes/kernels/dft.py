@@ -26,7 +26,7 @@ class DftEmitter(DftReader, DftWriter):
         """Emit workgroup `workgroup_id`, for the numbers that are `dynamic`."""
         shape = self._shape
         sizes = shape.sizes(dynamic)
-        chunk = shape.chunk(sizes)
+        chunk = shape.chunk(sizes.rows, sizes.length)
         first = self.times(workgroup_id, chunk)
         last = arith.minui(self.add(first, self.index(chunk)), self.index(sizes.rows))
         self._begin(workgroup_id, sizes)

@@ -78,9 +78,9 @@ class DftShape:
         known = (self.rows, self.used, self.length)
         return DftSizes(*(next(left) if n is None else n for n in known))
 
-    def chunk(self, sizes: "DftSizes") -> Index:
-        """Rows in a workgroup."""
-        rows, length = sizes.rows, sizes.length
+    @staticmethod
+    def chunk(rows: Index, length: Index) -> Index:
+        """Of `rows`, those in a workgroup."""
         if isinstance(rows, int) and isinstance(length, int):
             return max(-(-rows // WORKGROUPS), min(rows, _POINTS // length), 1)
         few = arith.ceildivui(index(rows), index(WORKGROUPS))
@@ -90,17 +90,17 @@ class DftShape:
 
     @property
     def workgroups(self) -> int:
-        """Workgroups, if all numbers are known."""
-        sizes = self.sizes(())
-        rows, chunk = sizes.rows, self.chunk(sizes)
-        assert isinstance(rows, int)
+        """Workgroups, if the rows and their length are known."""
+        assert self.rows is not None
+        assert self.length is not None
+        chunk = self.chunk(self.rows, self.length)
         assert isinstance(chunk, int)
-        return -(-rows // chunk)
+        return -(-self.rows // chunk)
 
     def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
         """Workgroups for the numbers that are `dynamic`."""
         sizes = self.sizes(dynamic)
-        return arith.ceildivui(index(sizes.rows), index(self.chunk(sizes)))
+        return arith.ceildivui(index(sizes.rows), index(self.chunk(sizes.rows, sizes.length)))
 
 
 @dataclass(frozen=True)

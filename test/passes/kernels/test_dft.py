@@ -24,7 +24,8 @@ CASES = {  # points read and transformed, parts, inverse, onesided
     "continued pairs": (700, 2048, 1, False, False),
     "pairs, inverse": (600, 600, 1, True, False),
     "pairs by chirp": (2042, 2042, 1, False, True),
-    "odd, real": (257, 255, 1, False, True),
+    "odd, real": (257, 375, 1, False, True),
+    "odd, real, by chirp": (1021, 1021, 1, False, True),
     "scattered stages": (2197, 2197, 2, False, False),
     "complex by chirp, cut": (1100, 1021, 2, True, False),
     "spectrum of pairs": (301, 600, 2, True, True),
@@ -34,12 +35,12 @@ CASES = {  # points read and transformed, parts, inverse, onesided
 
 
 def _model(cases, dtype, named=False):
-    """A DFT for each case. `named` says that the points read are known only at run time; so is a
-    length of None."""
+    """A DFT for each case, every second one of a known number of rows. `named` says that the points
+    read are known only at run time; so is a length of None."""
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     nodes, inputs, outputs, constants = [], [], [], [numpy_helper.from_array(np.int64(1), "axis")]
     for i, (used, length, parts, inverse, onesided) in enumerate(cases):
-        shape = ["rows", f"n{i}" if named else used, parts]
+        shape = ["rows" if i % 2 else ROWS, f"n{i}" if named else used, parts]
         inputs.append(helper.make_tensor_value_info(f"x{i}", element, shape))
         outputs.append(helper.make_tensor_value_info(f"y{i}", element, [None] * 3))
         given = "" if length is None and not (inverse and onesided) else f"length{i}"
@@ -78,6 +79,8 @@ def _check(found, expected, dtype):
 def test_lengths(dtype):
     cases = list(CASES.values())[:: 1 if dtype == np.float32 else 3]
     compiled = graphc.compile(_model(cases, dtype))
+    declined = compiled.report.rewrites["dense-dft"].declined
+    assert sum(map(len, declined.values())) == len(cases)  # all are by the kernel
     signals = [_signal(used, parts, dtype) for used, _, parts, _, _ in cases]
     found = compiled.run(None, {f"x{i}": x for i, x in enumerate(signals)})
     for y, x, (_, length, _, inverse, onesided) in zip(found, signals, cases, strict=True):
