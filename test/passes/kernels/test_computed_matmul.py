@@ -81,6 +81,21 @@ def test_few_rows_and_columns_of_known_sizes():
 
 
 @pytest.mark.parametrize(
+    ("named", "sizes"), [("k", (70, 33, 130)), ("m", (30, 20, 64)), ("n", (70, 20, 33))]
+)
+def test_some_known_sizes(named, sizes):
+    """Rows that are packed for, columns that fill panels, and one size that only the run knows."""
+    m, k, n = [name if name == named else size for name, size in zip("mkn", sizes, strict=True)]
+    with _compiled([m, k], [k, n]) as compiled:
+        assert compiled.report.rewrites["computed-matmul"].count == 1
+        for size in (1, sizes["mkn".index(named)]):
+            m, k, n = [
+                size if name == named else each for name, each in zip("mkn", sizes, strict=True)
+            ]
+            _check(compiled, _floats(m, k), _floats(k, n))
+
+
+@pytest.mark.parametrize(
     ("a", "b", "dtype", "reason"),
     [
         ([64, 20], [20, 40], np.float32, "there are rows enough for the backend's tiles"),

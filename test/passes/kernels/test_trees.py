@@ -29,7 +29,10 @@ def _grow(tree: int, depth: int, modes: tuple[str, ...], nodes: list[dict[str, A
     return number
 
 
-def _model(trees: int, targets: int, modes: tuple[str, ...], dtype: Any, **others: Any):
+def _model(
+    trees: int, targets: int, modes: tuple[str, ...], dtype: Any, rows: int | str = "n",
+    **others: Any,
+):  # fmt: skip
     nodes: list[dict[str, Any]] = []
     for tree in range(trees):
         _grow(tree, int(_random.integers(0, 7)), modes, nodes)
@@ -46,8 +49,8 @@ def _model(trees: int, targets: int, modes: tuple[str, ...], dtype: Any, **other
         **attributes, **others,
     )  # fmt: skip
     element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-    x = helper.make_tensor_value_info("x", element, ["n", _FEATURES])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", targets])
+    x = helper.make_tensor_value_info("x", element, [rows, _FEATURES])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, targets])
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
     graph = helper.make_graph([node], "g", [x], [y])
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
@@ -82,6 +85,10 @@ def test_sums(modes, trees, targets):
 def test_aggregates(aggregate):
     model = _model(8, 2, _ANY, np.float32, aggregate_function=aggregate)
     _check(model, np.float32, (3, 16))
+
+
+def test_rows_of_known_number():
+    _check(_model(8, 2, _LEQ, np.float32, rows=2001), np.float32, (2001,))
 
 
 def test_doubles():
