@@ -60,19 +60,21 @@ def test_activations(vector_bits, tmp_path):
 
 
 @pytest.mark.parametrize("vector_bits", [128, 512])
-def test_operands_with_an_element_for_each_row(vector_bits, tmp_path):
+def test_operands_with_an_element_for_each_row_or_for_all(vector_bits, tmp_path):
     """Results of matmuls and convolutions whose sizes do not fill vectors, tiles or panels."""
     random, weights, nodes = np.random.default_rng(0), {}, []
     inputs = {
         "x": (np.float32, ("n", 40)), "r": (np.float32, ("n", 1)),
         "i": (np.float32, (2, 8, 7, "w")), "j": (np.float32, (2, 1, 7, "w")),
+        "s": (np.float32, (1,)),
     }  # fmt: skip
     for features in (33, 72):
         weights[f"w{features}"] = random.standard_normal((40, features), np.float32)
         weights[f"k{features}"] = random.standard_normal((features, 8, 3, 3), np.float32)
         nodes += [
             helper.make_node("MatMul", ["x", f"w{features}"], [f"m{features}"]),
-            helper.make_node("Mul", [f"m{features}", "r"], [f"y{features}"]),
+            helper.make_node("Mul", [f"m{features}", "r"], [f"p{features}"]),
+            helper.make_node("Add", [f"p{features}", "s"], [f"y{features}"]),
             helper.make_node("Conv", ["i", f"k{features}"], [f"c{features}"], pads=[1] * 4),
             helper.make_node("Add", [f"c{features}", "j"], [f"z{features}"]),
         ]
@@ -82,7 +84,7 @@ def test_operands_with_an_element_for_each_row(vector_bits, tmp_path):
         f"cpu-select-matmul-kernels{{vector-bits={vector_bits}}},graph-fuse-epilogue,canonicalize"
     )
     compiled = graphc.compile(model, pipeline=pipeline, save_temps=tmp_path)
-    shapes = {"x": (17, 40), "r": (17, 1), "i": (2, 8, 7, 9), "j": (2, 1, 7, 9)}
+    shapes = {"x": (17, 40), "r": (17, 1), "i": (2, 8, 7, 9), "j": (2, 1, 7, 9), "s": (1,)}
     feeds = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
     (program,) = tmp_path.glob("*.linalg.mlir")
     assert not any(op in program.read_text() for op in ("arith.mulf %in", "arith.addf %in"))
