@@ -41,6 +41,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
         *_MERGED,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
+        "graph-split-pools",  # channels last: reshapes merge the axes in front of them
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
@@ -71,6 +72,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-select-nbits-kernels{{{cpu} "  # others
         "bf16x3={bf16x3} exact={exact} unit={int8_unit}}}",
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
+        "graph-split-pools{{wide=true}}",  # on such images, while what pads them is beside them
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout

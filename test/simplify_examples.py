@@ -53,13 +53,13 @@ class Example:
     exact: bool = True
 
 
-def check_example(example: Example) -> None:
-    """Simplify the program of `example` and compare the results before and after."""
+def check_example(example: Example, passes: str = "graph-simplify") -> None:
+    """Run `passes` on the program of `example` and compare the results before and after."""
     module = build_module(example.body, *example.types)
     inputs = [_feed(text, {"n": 5}, seed) for seed, text in enumerate(example.types)]
     (before,) = evaluate_function(main_of(module), inputs)
     report = Report()
-    run_pipeline(module, "graph-simplify,canonicalize", report=report)
+    run_pipeline(module, f"{passes},canonicalize", report=report)
     assert report.statistics(example.rewrite).count >= 1, f"{example.rewrite} did not fire"
     assert op_names(module) == example.ops
     (after,) = evaluate_function(main_of(module), inputs)

@@ -88,16 +88,18 @@ def test_sequences(sizes):
     _check(_model(nodes, np.float32, ("n", "t", 8)), 2, x)
 
 
-DEEP = (
+STEPS = (
     {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]},
     {"kernel_shape": [3, 2, 3], "strides": [2, 1, 2], "pads": [1, 0, 1, 2, 1, 1]},
     {"kernel_shape": [3, 3, 2], "strides": [2, 2, 3], "ceil_mode": 1},
+    {"kernel_shape": [1, 9, 7], "strides": [1, 2, 1], "pads": [0, 4, 2, 0, 4, 3]},
 )
 
 
-def test_three_axes():
-    """A pool along the last two, and one along the first; the padding of named sizes is in both."""
-    nodes = [pool for window in DEEP for pool in _pools(window)]
+def test_steps():
+    """Windows over three axes, or of many taps, pool along some axes and then along another; the
+    padding of named sizes is in each."""
+    nodes = [pool for window in STEPS for pool in _pools(window)]
     images = [_drawn((*sizes, 6), np.float32) for sizes in ((2, 5, 6, 7), (1, 1, 2, 2))]
     _check(_model(nodes, np.float32, ("n", "d", "h", "w", 6)), 2 * len(nodes), *images)
 
