@@ -58,8 +58,8 @@ class PaddedRows:
 def merged_padding(
     shape: Sequence[Size], low: Sequence[Size], high: Sequence[Size]
 ) -> tuple[tuple[PaddedAxis, ...], Size]:
-    """The axes of a tensor, and the elements of a unit. Axes that are not padded join those before
-    them."""
+    """The axes of a tensor, none if nothing is padded, and the elements of a unit. Axes that are
+    not padded join those before them."""
     axes, unit = [PaddedAxis(1)], 1
     for extent, before, behind in zip(shape, low, high, strict=True):
         axis = PaddedAxis(extent, before, behind)
@@ -69,8 +69,6 @@ def merged_padding(
             axes.append(axis)
     if axes[-1].is_plain:
         unit = axes.pop().extent
-    if len(axes) == 1:
-        axes.insert(0, PaddedAxis(1))
     return tuple(axes), unit
 
 
