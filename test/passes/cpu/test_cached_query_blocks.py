@@ -59,6 +59,15 @@ def test_forms(target):
     check(cases, target)
 
 
+def test_forms_for_few_queries():
+    """Sinks, caps, windows and masks of a step of decoding, which fills no vector with queries."""
+    cases, tokens = Cases(opset=21, domains={"com.microsoft": 1}), 3
+    given, total = operands(tokens), USED + tokens
+    grouped(cases, given, tokens, None, floats(HEADS), local_window_size=9)
+    grouped(cases, given, tokens, floats(1, HEADS, tokens, total), floats(HEADS), softcap=3.0)
+    check(cases, "cpu")
+
+
 def test_a_cache_of_16_bits():
     cases = Cases(opset=21, domains={"com.microsoft": 1})
     given = [x.astype(np.float16) for x in operands(TOKENS)]
