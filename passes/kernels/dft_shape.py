@@ -80,7 +80,7 @@ class DftShape:
 
     @staticmethod
     def chunk(rows: Index, length: Index) -> Index:
-        """Of `rows`, those in a workgroup."""
+        """The number of `rows` in a workgroup."""
         if isinstance(rows, int) and isinstance(length, int):
             return max(-(-rows // WORKGROUPS), min(rows, _POINTS // length), 1)
         few = arith.ceildivui(index(rows), index(WORKGROUPS))
