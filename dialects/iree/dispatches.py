@@ -194,6 +194,11 @@ class KernelFunction:
         return any(True for _ in _each(self.function.operation, _COUNT))
 
     @property
+    def has_counters(self) -> bool:
+        """True if its workgroups meet on counters in memory, which the call hands over."""
+        return any(True for _ in _each(self.function.operation, "memref.atomic_rmw"))
+
+    @property
     def flops(self) -> int | None:
         """The additions and multiplications of all workgroups; None if they are not known."""
         (export,) = _each(self.executable, "stream.executable.export")

@@ -190,9 +190,9 @@ class _Merger:
         if any(map(_is_large_result, dispatch.tensor_arguments)):
             return "it reads a large result"
         if dispatch.kernel not in self._reasons:
-            counts = KernelFunction(self._module, dispatch.kernel).counts_calls
-            reason = "its threads share its work themselves" if counts else ""
-            self._reasons[dispatch.kernel] = reason
+            self._reasons[dispatch.kernel] = _reason_against_kernel(
+                KernelFunction(self._module, dispatch.kernel)
+            )
         return self._reasons[dispatch.kernel]
 
     def merge(self, chain: _Chain) -> None:
@@ -346,6 +346,15 @@ def _captured(op: ir.Operation) -> Iterator[ir.Value]:
         for block in region.blocks:
             for inner in block.operations:
                 yield from _captured(inner.operation)
+
+
+def _reason_against_kernel(kernel: KernelFunction) -> str:
+    """The reason why calls of `kernel` are not merged; empty if they are."""
+    if kernel.counts_calls:
+        return "its threads share its work themselves"
+    if kernel.has_counters:  # IREE would take equal counters of two kernels for one tensor
+        return "its workgroups meet on counters of their own"
+    return ""
 
 
 def _is_large_result(x: ir.Value) -> bool:

@@ -98,3 +98,28 @@ def test_operands_are_no_more_than_the_runtime_takes():
         assert compiled.report.rewrites["merge-dispatches"].count == count
         for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("operator", ["LSTM", "GRU"])
+def test_teams_with_counters_stay_apart(operator):
+    """The threads of both directions of a recurrence meet on counters, which begin at zero."""
+    random, gates, size = np.random.default_rng(0), {"LSTM": 4, "GRU": 3}[operator], 96
+    weights = [
+        numpy_helper.from_array(random.standard_normal((2, gates * size, n), np.float32) / 8, name)
+        for name, n in (("w", 40), ("r", size))
+    ]
+    node = helper.make_node(
+        operator, ["x", "w", "r"], ["y"], hidden_size=size, direction="bidirectional"
+    )
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, "batch", 40])
+    y = helper.make_empty_tensor_value_info("y")
+    graph = helper.make_graph([node], "both", [x], [y], weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    session = ort.InferenceSession(model.SerializeToString())
+    with graphc.compile(model, threads=2) as compiled:
+        reason = "its workgroups meet on counters of their own"
+        assert reason in compiled.report.rewrites["merge-dispatches"].declined
+        for batch in (2, 1, 30):
+            feed = {"x": random.standard_normal((3, batch, 40), np.float32)}
+            (expected,) = session.run(None, feed)
+            np.testing.assert_allclose(compiled.run(None, feed)[0], expected, rtol=0, atol=1e-5)
