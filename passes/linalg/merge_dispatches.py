@@ -94,6 +94,9 @@ class _Chain:
         """All that is computed from these otherwise."""
         self.overwritten: set[ir.Value] = set()
         """The memory, from outside, that the dispatches have written to."""
+        self._initialized = False
+        """True if a dispatch has written to memory that was initialized for it: the backend may
+        take that of another one, of equal contents, for the same tensor."""
         self._operands: set[ir.Value] = set()
         """Scalars, tensors, and results with memory of their own."""
 
@@ -111,6 +114,8 @@ class _Chain:
         if any(origin(x, SAME_MEMORY) in self.overwritten for x in tensors):
             return False
         ties = [tensors[tie] for tie in dispatch.ties if tie is not None]
+        if self._initialized and any(map(_is_initialized, ties)):
+            return False
         return not any(x in self.inside for x in ties)
 
     def append(self, dispatch: Dispatch) -> None:
@@ -120,9 +125,9 @@ class _Chain:
         self.between = [*self._deferred]
         self.inside |= set(dispatch.op.results)
         tensors = dispatch.tensor_arguments
-        self.overwritten |= {
-            origin(tensors[tie], SAME_MEMORY) for tie in dispatch.ties if tie is not None
-        }
+        ties = [tensors[tie] for tie in dispatch.ties if tie is not None]
+        self.overwritten |= {origin(x, SAME_MEMORY) for x in ties}
+        self._initialized = self._initialized or any(map(_is_initialized, ties))
 
     def _operands_with(self, dispatch: Dispatch) -> set[ir.Value]:
         read = {x for x in dispatch.tensor_arguments if x not in self.inside}
@@ -355,6 +360,13 @@ def _reason_against_kernel(kernel: KernelFunction) -> str:
     if kernel.has_counters:  # IREE would take equal counters of two kernels for one tensor
         return "its workgroups meet on counters of their own"
     return ""
+
+
+def _is_initialized(x: ir.Value) -> bool:
+    """Return whether the memory of `x` is a copy or a fill, and no argument or result of a
+    dispatch."""
+    owner = origin(x, SAME_MEMORY).owner
+    return not isinstance(owner, ir.Block) and not is_dispatch(owner.operation)
 
 
 def _is_large_result(x: ir.Value) -> bool:
