@@ -41,7 +41,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
         *_MERGED,
         "graph-convert-precision{{to={compute}}}",  # composites keep their sums in f32
         "graph-convert-layout",  # channels last: adjacent threads read adjacent elements
-        "graph-split-pools",  # channels last: reshapes merge the axes in front of them
+        "graph-split-pools{{exact={exact_sums}}}",  # of which reshapes merge the axes in front
         "graph-simplify",  # transposes that met
         "graph-fold-constants",  # weights in their new layout
         *_CLEAN,
@@ -72,7 +72,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-select-nbits-kernels{{{cpu} "  # others
         "bf16x3={bf16x3} exact={exact} unit={int8_unit}}}",
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
-        "graph-split-pools{{wide=true}}",  # on such images, while what pads them is beside them
+        # on such images, while what pads them is beside them
+        "graph-split-pools{{wide=true exact={exact_sums}}}",
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout

@@ -36,23 +36,36 @@ class GraphSplitPools(Pass):
     anchor = FUNCTION
     wide: bool = False
     """True to split windows over two axes, too, if that halves their taps."""
+    exact: bool = False
+    """True to leave means, which would be rounded once more."""
 
     def run(self, op: Any, state: PassState) -> None:
-        rewrites: list[Rewrite] = [SplitDeepPool(), *([SplitWidePool()] if self.wide else [])]
-        apply_rewrites(op, rewrites, state)
+        kinds = [SplitDeepPool, *([SplitWidePool] if self.wide else [])]
+        apply_rewrites(op, [kind(self.exact) for kind in kinds], state)
 
 
-class SplitDeepPool(Rewrite):
+class _SplitPool(Rewrite):
+    """Base of the rewrites; `exact` ones leave means."""
+
+    root = (graph.MaxPoolOp, graph.AveragePoolOp)
+
+    def __init__(self, exact: bool = False):
+        self._exact = exact
+
+    def check(self, op: Pool) -> str | None:
+        if self._exact and isinstance(op, graph.AveragePoolOp):
+            return "its means would be rounded once more"
+        is_last = op.attrs["layout"] == "channels_last"
+        return None if is_last else "its image is not channels-last"
+
+
+class SplitDeepPool(_SplitPool):
     """``pool(x, kernel=[a, b, c])  -->  pool(pool(x, kernel=[b, c]), kernel=[a, 1])``."""
 
     name = "split-deep-pool"
-    root = (graph.MaxPoolOp, graph.AveragePoolOp)
 
     def pattern(self, op: Pool) -> dict[str, Any] | None:
         return {} if len(op.attrs["kernel"]) > 2 else None
-
-    def check(self, op: Pool) -> str | None:
-        return _reason_against(op)
 
     def rewrite(self, op: Pool) -> ir.Value:
         pad, result = _border_of(op), graph.type_of(op.result).shape
@@ -66,11 +79,10 @@ class SplitDeepPool(Rewrite):
         return graph.reshape(_pool_along(op, x, outer), shape=result)
 
 
-class SplitWidePool(Rewrite):
+class SplitWidePool(_SplitPool):
     """``pool(x, kernel=[a, b])  -->  pool(pool(x, kernel=[1, b]), kernel=[a, 1])``."""
 
     name = "split-wide-pool"
-    root = (graph.MaxPoolOp, graph.AveragePoolOp)
 
     def pattern(self, op: Pool) -> dict[str, Any] | None:
         kernel = op.attrs["kernel"]
@@ -83,15 +95,10 @@ class SplitWidePool(Rewrite):
             rows, lines = 1, op.strides[0]
         if height * width * rows <= 2 * (width * lines + height * rows):
             return "two steps would not halve its taps"
-        return _reason_against(op)
+        return super().check(op)
 
     def rewrite(self, op: Pool) -> ir.Value:
         return _pool_along(op, _pool_along(op, op.x, (None, 1)), (0, None))
-
-
-def _reason_against(op: Pool) -> str | None:
-    is_last = op.attrs["layout"] == "channels_last"
-    return None if is_last else "its image is not channels-last"
 
 
 def _border_of(op: Pool) -> graph.PadOp | None:
