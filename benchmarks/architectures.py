@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
+from . import task_networks
 from .weights import randomise
 
 SEED = 20240607
@@ -117,6 +118,38 @@ def regnet_y(batch: int = 1) -> Architecture:
     return _image_model(RegNetForImageClassification(config), batch)
 
 
+def _of_any_size(
+    model: nn.Module, size: tuple[int, int], names: Mapping[int, str], found: Mapping[int, str]
+) -> Architecture:
+    """`model` of images of any size along the axes of `names`, with a result whose sizes along
+    those of `found` vary; the example has `size`."""
+    generator = torch.Generator().manual_seed(SEED)
+    images = torch.randn(2, 3, *size, generator=generator)
+    randomise(model, SEED, calibration=images)
+    axes: DynamicAxes = {"pixel_values": names, "found": found}
+    return Architecture(model.eval(), {"pixel_values": images}, ("found",), axes)
+
+
+def detector() -> Architecture:
+    """A detector like YOLOv8n, of images of any size."""
+    names = {0: "batch", 2: "height", 3: "width"}
+    found = {0: "batch", 2: "positions"}
+    return _of_any_size(task_networks.Detector(), (320, 320), names, found)
+
+
+def text_detector() -> Architecture:
+    """A detector of text like that of PP-OCR, of pages of any size."""
+    names = {0: "batch", 2: "height", 3: "width"}
+    return _of_any_size(task_networks.TextDetector(), (320, 320), names, names)
+
+
+def text_recognizer() -> Architecture:
+    """A recognizer of text like that of PP-OCR, of lines of any length."""
+    names = {0: "batch", 3: "width"}
+    found = {0: "batch", 1: "columns"}
+    return _of_any_size(task_networks.TextRecognizer(), (48, 320), names, found)
+
+
 def bart() -> Architecture:
     """BART base: encoder and decoder, 128 tokens each."""
     from transformers import BartConfig, BartModel
@@ -222,6 +255,9 @@ ARCHITECTURES: Mapping[str, Callable[[], Architecture]] = {
     "swin": swin,
     "convnext": convnext,
     "regnet-y": regnet_y,
+    "detector-dynamic": detector,
+    "text-detector-dynamic": text_detector,
+    "text-recognizer-dynamic": text_recognizer,
     "bart": bart,
     "gpt2-step": gpt2_step,
     "lstm": lstm,

@@ -119,7 +119,9 @@ def _export_dynamo(model, path: Path) -> None:
     if model.dynamic_axes:
         dims = {"batch": torch.export.Dim("batch"), "seq": torch.export.Dim("seq", max=512)}
         axes = [model.dynamic_axes[name] for name in model.inputs]
-        shapes = (tuple({axis: dims[dim] for axis, dim in a.items()} for a in axes),)
+        # Of heights and widths, the exporter finds out which multiples they have to be.
+        free = torch.export.Dim.AUTO
+        shapes = (tuple({axis: dims.get(dim, free) for axis, dim in a.items()} for a in axes),)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(

@@ -54,6 +54,8 @@ def _images(*sizes: tuple[int, int, int]) -> list[dict[str, int]]:
 
 BATCHES = [{"batch": n} for n in (1, 3, 8)]
 IMAGES = _images((1, 224, 224), (1, 320, 256), (2, 160, 192))
+PAGES = _images((1, 640, 640), (1, 384, 640), (2, 320, 416))
+LINES = [{"batch": n, "width": width} for n, width in ((1, 320), (1, 160), (6, 480))]
 TEXTS = [{"batch": n, "seq": length} for n, length in ((1, 128), (1, 37), (4, 64))]
 
 CASES = (
@@ -61,6 +63,11 @@ CASES = (
     NamedCase("resnet50", {0: "batch", 2: "height", 3: "width"}, IMAGES),
     NamedCase("mobilenetv2", {0: "batch"}, BATCHES),
     NamedCase("mobilenetv2", {0: "batch", 2: "height", 3: "width"}, IMAGES),
+    NamedCase("efficientnet-b0", {0: "batch"}, BATCHES),
+    NamedCase("efficientnet-b0", {0: "batch", 2: "height", 3: "width"}, IMAGES),
+    NamedCase("detector-dynamic", {}, PAGES),
+    NamedCase("text-detector-dynamic", {}, PAGES),
+    NamedCase("text-recognizer-dynamic", {}, LINES),
     NamedCase("vit-dynamic", {}, BATCHES),
     NamedCase("bert-dynamic", {}, TEXTS),
     NamedCase("gpt2-dynamic", {}, TEXTS),
