@@ -27,6 +27,7 @@ from ..passes.analysis.live_sets import largest_live_sets
 from ..passes.contracts import check_linalg
 from ..passes.infra.optimistic import run_optimistically
 from ..passes.infra.pipeline import Observer, Pipeline, run_pipeline
+from ..passes.infra.query import ops_within
 from ..passes.infra.report import Report
 from ..passes.infra.stages import StageRecorder
 from ..passes.pipelines import lowering_pipeline
@@ -54,6 +55,7 @@ from ..runtime.metadata import (
     ALIGNMENT_KEY,
     ASSUMED_KEY,
     DONATED_KEY,
+    LOOPS_KEY,
     OVERRIDABLE_KEY,
     REFLECTION_KEY,
     model_name,
@@ -431,7 +433,10 @@ def describe(module: ir.Module, name: str, options: Options) -> ModelMetadata:
         for number, argument in enumerate(function.entry_block.arguments)
         if graph.is_donated(argument)
     ]
-    return _metadata(name, inputs, outputs, options, assumed, defaults, donated)
+    made = _metadata(name, inputs, outputs, options, assumed, defaults, donated)
+    if ops_within(function, graph.LoopOp):
+        made.options[LOOPS_KEY] = True
+    return made
 
 
 def _takes_arrays(target: Target) -> bool:

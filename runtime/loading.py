@@ -11,11 +11,11 @@ from .device.discovery import require_family, select_targets
 from .execution.device_lost import RecoveringSession, open_session
 from .execution.hybrid import PartSpec, Runnable, open_host_part
 from .execution.hybrid_file import is_hybrid, read_hybrid
-from .execution.inline_execution import AdaptiveSession
+from .execution.inline_execution import SHORT, SHORT_WITH_LOOPS, AdaptiveSession
 from .execution.session import Session
 from .files.module_file import ModuleFile, OpenedFile, open_file, read_entry_points, read_module
 from .host.engine_choice import AUTO, engine_for, read_engine
-from .metadata import DONATED_KEY
+from .metadata import DONATED_KEY, LOOPS_KEY
 from .model import CompiledModel, Invocable, NativePart, hybrid_model
 from .targets import resolve_target
 
@@ -132,7 +132,8 @@ def _open_session(file: ModuleFile, driver: str, threads: int | None) -> Invocab
     session = Session(file, device)
     if device.threads == 1 or file.metadata.options.get(DONATED_KEY):
         return session  # tensors that are given away stay where they are
-    return AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)))
+    short = SHORT_WITH_LOOPS if file.metadata.options.get(LOOPS_KEY) else SHORT
+    return AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)), short)
 
 
 def _load_hybrid(

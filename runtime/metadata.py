@@ -32,6 +32,9 @@ OVERRIDABLE_KEY = "overridable"
 DONATED_KEY = "donated"
 """The option that lists the numbers of the inputs that a call is given the memory of."""
 
+LOOPS_KEY = "loops"
+"""The option that says that the program has loops."""
+
 ALIGNMENT_KEY = "alignment"
 """The option with the number of bytes that the addresses of inputs must be multiples of, if it is
 less than `runtime.device.memory.ALIGNMENT`."""

@@ -6,6 +6,7 @@ the workers, the next ones on the caller's thread, and the faster way is kept. T
 bit-identical either way, as the code is the same.
 """
 
+import math
 import statistics
 import threading
 from collections.abc import Callable, Sequence
@@ -20,22 +21,27 @@ from .session import Session
 
 SHORT = 1e-3
 """Duration in seconds. Models that always take longer on the workers are not tried inline."""
+SHORT_WITH_LOOPS = 0.25
+"""The same for models with loops, whose rounds are short calls one after the other."""
 
 _WARM_UP = 2
 _ROUNDS = 5
 _PATIENCE = 3
 """Number of long calls in a row that show that the work has grown; a single one may be noise."""
+_HOPELESS = 1.5
+"""Ratio of times from which on the caller's thread gets no further calls to compare."""
 
 
 class AdaptiveSession:
-    """Runs a module on the workers of `shared`, or inline in a session made by `open_alone`."""
+    """Runs a module on the workers of `shared`, or inline in a session made by `open_alone` if its
+    calls take less than `short` seconds."""
 
-    def __init__(self, shared: Session, open_alone: Callable[[], Session]):
+    def __init__(self, shared: Session, open_alone: Callable[[], Session], short: float = SHORT):
         self.device = shared.device
         self._shared = shared
         self._open_alone: Callable[[], Session] | None = open_alone
         self._alone: Session | None = None
-        self._choice = Choice()
+        self._choice = Choice(short)
         self._opening = threading.Lock()
 
     def invoke(
@@ -52,7 +58,7 @@ class AdaptiveSession:
             begin = perf_counter()
             outputs = self._alone.invoke(inputs, call_spec)
             seconds = perf_counter() - begin
-            if seconds > SHORT or choice.long_calls:
+            if seconds > choice.short or choice.long_calls:
                 choice.watch(seconds)
             return outputs
         alone = choice.alone(size)
@@ -60,6 +66,8 @@ class AdaptiveSession:
         begin = perf_counter()
         outputs = session.invoke(inputs, call_spec)
         choice.record(alone, size, perf_counter() - begin)
+        if alone and choice.decided_on_workers:
+            self._alone = None  # with its memory, once calls in other threads have ended
         return outputs
 
     def close(self) -> None:
@@ -79,69 +87,81 @@ class AdaptiveSession:
 
 
 class Choice:
-    """The choice that follows from a test of calls on the workers (A) and the caller's thread (B).
+    """The choice that follows from tests of calls on the workers (A) and the caller's thread (B).
 
     The median is compared, as any call may have waited for a core. Only calls with inputs of the
-    same total size as the first call's are compared; the result applies to that size and smaller
-    ones.
+    same total size as the first call's are compared. If the caller's thread is faster, that holds
+    for smaller ones, too, and larger ones are compared when they come; if it is not, the workers
+    keep all calls that are not smaller.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, short: float = SHORT) -> None:
+        self.short = short
+        """The duration in seconds of calls that are tried on the caller's thread."""
         self._size: int | None = None
-        self._test = ABTest(
-            statistics.median, windows=2, window=_WARM_UP + _ROUNDS, ignored=_WARM_UP
-        )
+        """The total size of the inputs whose calls are compared."""
+        self._test = _new_test()
         self.long_calls = 0
         """Number of latest calls on the caller's thread that were long, in a row."""
         self.decided_on_workers = False
         """True once measuring is over and all calls go to the workers."""
         self.alone_up_to = -1
         """Total size of the inputs in bytes up to which calls stay on the caller's thread."""
+        self._shared_from = math.inf
+        """That from which on calls go to the workers."""
 
     def alone(self, size: int) -> bool:
         """Return whether the next call, with inputs of `size` bytes, runs on the caller's
         thread."""
-        if self._is_decided():
-            return size <= self.alone_up_to
-        return size == self._size and self._test.uses_b
+        return size <= self.alone_up_to or (size == self._size and self._test.uses_b)
 
     def record(self, alone: bool, size: int, seconds: float) -> None:
         """Record a call that took `seconds`."""
-        if self._is_decided():
+        if self.decided_on_workers or size >= self._shared_from:
+            return
+        if size <= self.alone_up_to:
             if alone:
                 self.watch(seconds)
             return
         if self._size is None:
-            self._size = size
-        if size != self._size:
-            return
-        self._test.record(alone, seconds)
-        self._judge()
+            self._size, self._test = size, _new_test()
+        if size == self._size:
+            self._test.record(alone, seconds)
+            self._judge(size)
 
     def watch(self, seconds: float) -> None:
         """Record a call on the caller's thread after that was chosen.
 
         A model with loops may take longer for the same sizes: then calls return to the workers.
         """
-        if seconds <= SHORT:
+        if seconds <= self.short:
             self.long_calls = 0
             return
         self.long_calls += 1
         if self.long_calls == _PATIENCE:
             self._settle_on_workers()
 
-    def _is_decided(self) -> bool:
-        return self.decided_on_workers or self.alone_up_to >= 0
-
-    def _judge(self) -> None:
+    def _judge(self, size: int) -> None:
+        shared, alone = self._test.seconds
         if not self._test.is_over:
-            shared, _ = self._test.seconds
-            if self._test.uses_b and min(shared) > SHORT:  # the minimum, for the same reason
-                self._settle_on_workers()
+            if not self._test.uses_b:
+                return
+            # the minimum, for the same reason
+            if min(shared) > self.short or (alone and min(alone) > _HOPELESS * max(shared)):
+                self._share_from(size)
         elif self._test.uses_b:
-            self.alone_up_to = self._size or 0
+            self.alone_up_to, self._size = size, None
         else:
+            self._share_from(size)
+
+    def _share_from(self, size: int) -> None:
+        self._shared_from, self._size = size, None
+        if self.alone_up_to < 0:
             self._settle_on_workers()
 
     def _settle_on_workers(self) -> None:
-        self.decided_on_workers, self.alone_up_to = True, -1
+        self.decided_on_workers, self.alone_up_to, self._size = True, -1, None
+
+
+def _new_test() -> ABTest:
+    return ABTest(statistics.median, windows=2, window=_WARM_UP + _ROUNDS, ignored=_WARM_UP)

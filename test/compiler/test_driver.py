@@ -9,12 +9,14 @@ import threading
 from dataclasses import dataclass
 
 import numpy as np
+import onnx
 import pytest
 from numerics import Cases, const
 from onnx import helper
 from tool_models import dense, dense_result, model, unsupported, write
 
 import graphc
+from graphc.compiler.driver import begin, describe, make_options
 from graphc.errors import (
     BackendError,
     BackendTimeoutError,
@@ -30,6 +32,7 @@ from graphc.errors import (
 )
 from graphc.passes.infra import registry
 from graphc.passes.infra.base import FUNCTION, Pass
+from graphc.runtime.metadata import LOOPS_KEY
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 
@@ -347,3 +350,22 @@ def test_an_address_of_nothing():
     with pytest.raises(AttributeError, match="compyle"):
         _ = graphc.compyle
     assert {"compile", "load", "import_onnx", "run_pipeline"} <= set(dir(graphc))
+
+
+def test_the_metadata_tell_of_loops():
+    """Whose rounds are short calls: see `inline_execution`."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    agraph (float[4] x, int64 n) => (float[4] y) {{
+        t = Constant <value = bool {{1}}> ()
+        y = {node}
+    }}"""
+    loop = """Loop (n, t, x) <body = b (int64 i, bool c, float[4] h) => (bool d, float[4] s) {
+        d = Identity (c)
+        s = Tanh (h)
+    }>"""
+    for node, expected in ((loop, True), ("Tanh (x)", None)):
+        options = make_options("cpu")
+        compilation = begin(onnx.parser.parse_model(text.format(node=node)), options)
+        with compilation.module.context:
+            metadata = describe(compilation.module, "m", options)
+        assert metadata.options.get(LOOPS_KEY) is expected

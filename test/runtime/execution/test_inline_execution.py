@@ -3,7 +3,7 @@ import pytest
 
 from graphc.errors import UsageError
 from graphc.runtime import load
-from graphc.runtime.execution.inline_execution import SHORT, Choice
+from graphc.runtime.execution.inline_execution import SHORT, SHORT_WITH_LOOPS, Choice
 
 
 @pytest.fixture
@@ -41,6 +41,14 @@ def test_long_calls_are_not_tried_alone(play):
     assert choice.decided_on_workers
 
 
+def test_long_calls_of_loops_are_tried_alone_until_that_is_hopeless(play):
+    choice = Choice(SHORT_WITH_LOOPS)
+    assert all(play(choice, shared=SHORT * 9, alone=SHORT * 7)[7:])
+    choice = Choice(SHORT_WITH_LOOPS)
+    assert play(choice, shared=SHORT * 9, alone=SHORT * 15).count(True) == 3  # two do not count
+    assert choice.decided_on_workers
+
+
 def test_one_stall_does_not_decide():
     choice = Choice()
     for seconds in (0.5, 0.5, 1e-4, 1e-4, 0.2, 1e-4, 1e-4):
@@ -48,12 +56,20 @@ def test_one_stall_does_not_decide():
     assert choice.alone(64)
 
 
-def test_larger_inputs_go_to_the_workers(play):
+def test_larger_inputs_are_compared_anew(play):
     choice = Choice()
     play(choice, shared=SHORT / 4, alone=SHORT / 10)
     assert choice.alone(64)
     assert choice.alone(32)
     assert not choice.alone(65)
+    ways = play(choice, shared=SHORT / 4, alone=SHORT / 10, size=100)
+    assert not any(ways[:7])
+    assert all(ways[7:])
+    assert any(play(choice, shared=SHORT / 4, alone=SHORT / 3, size=1000))
+    assert not any(choice.alone(size) for size in (101, 1000, 2000))
+    assert not any(play(choice, shared=SHORT / 4, alone=0, size=2000))
+    assert choice.alone(100)
+    assert not choice.decided_on_workers
 
 
 def test_calls_of_other_sizes_are_not_compared(play):
