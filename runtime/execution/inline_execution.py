@@ -54,20 +54,21 @@ class AdaptiveSession:
         size = 0
         for array in inputs:  # a plain loop: a whole call may take only a few microseconds
             size += array.nbytes
-        if size <= choice.alone_up_to and self._alone is not None:
+        inline = self._alone  # once, as a call in another thread may give it up
+        if size <= choice.alone_up_to and inline is not None:
             begin = perf_counter()
-            outputs = self._alone.invoke(inputs, call_spec)
+            outputs = inline.invoke(inputs, call_spec)
             seconds = perf_counter() - begin
             if seconds > choice.short or choice.long_calls:
                 choice.watch(seconds)
+                self._give_up_if_decided()
             return outputs
         alone = choice.alone(size)
-        session = (self._alone or self._on_own_thread()) if alone else self._shared
+        session = (inline or self._on_own_thread()) if alone else self._shared
         begin = perf_counter()
         outputs = session.invoke(inputs, call_spec)
         choice.record(alone, size, perf_counter() - begin)
-        if alone and choice.decided_on_workers:
-            self._alone = None  # with its memory, once calls in other threads have ended
+        self._give_up_if_decided()
         return outputs
 
     def close(self) -> None:
@@ -77,6 +78,12 @@ class AdaptiveSession:
             self._open_alone = None
             if self._alone is not None:
                 self._alone.close()
+
+    def _give_up_if_decided(self) -> None:
+        """Free the session of the caller's thread, once calls of others have ended, if all calls go
+        to the workers from now on."""
+        if self._choice.decided_on_workers:
+            self._alone = None
 
     def _on_own_thread(self) -> Session:
         with self._opening:

@@ -1,9 +1,17 @@
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from graphc.errors import UsageError
 from graphc.runtime import load
-from graphc.runtime.execution.inline_execution import SHORT, SHORT_WITH_LOOPS, Choice
+from graphc.runtime.execution.inline_execution import (
+    SHORT,
+    SHORT_WITH_LOOPS,
+    AdaptiveSession,
+    Choice,
+)
 
 
 @pytest.fixture
@@ -89,6 +97,34 @@ def test_work_that_grows_goes_back_to_the_workers(play):
     choice.record(True, 64, 2 * SHORT)
     assert not choice.alone(64)
     assert choice.decided_on_workers
+
+
+def test_the_session_of_the_caller_is_given_up():
+    """Once all calls go to the workers; one that runs in it ends there."""
+
+    class Alone:
+        def invoke(self, inputs, call_spec):
+            if inputs[0][0]:  # as if another thread settled it during the call
+                session._choice._settle_on_workers()
+                session._give_up_if_decided()
+            return ["alone"]
+
+    shared = SimpleNamespace(device=None, invoke=lambda inputs, call_spec: ["shared"])
+    session = AdaptiveSession(shared, Alone)
+    session._choice.alone_up_to = 64
+    found = [session.invoke([np.full(4, x)], None) for x in (0, 0, 1, 0)]
+    assert found == [["alone"], ["alone"], ["alone"], ["shared"]]
+    assert session._alone is None
+
+
+def test_long_calls_give_up_the_session_of_the_caller():
+    alone = SimpleNamespace(invoke=lambda inputs, call_spec: time.sleep(2 * SHORT))
+    session = AdaptiveSession(SimpleNamespace(device=None), lambda: alone)
+    session._choice.alone_up_to = 64
+    for _ in range(3):
+        session.invoke([np.zeros(4)], None)
+    assert session._choice.decided_on_workers
+    assert session._alone is None
 
 
 def test_a_model_gives_the_same_either_way(compiled, monkeypatch):
