@@ -2,7 +2,7 @@
 
 ::
 
-    python -m graphc.benchmarks.random_folder llama-1.1b /tmp/llama-1.1b
+    python -m graphc.benchmarks.random_folder llama-1.1b models/llama-1.1b
 
 The folder has the form of ``gc-import-gguf``, without zero points and with accuracy level 4. There
 is no tokenizer.

@@ -33,31 +33,21 @@ EXAMPLES = [
         ["reshape", "max_pool", "reshape"],
         ("2x4x5x3x2xf32",),
     ),
-    Example(
-        "split-deep-pool",
-        lambda x: graph.average_pool(
-            x,
-            **window([3, 2, 2], low=[1, 1, 0], high=[2, 0, 0]),
-            extra=[0, 1, 0],
-            count_include_pad=False,
-            layout=LAST,
-        ),
-        ["reshape", "average_pool", "reshape", "average_pool", "reshape"],
-        ("2x4x5x3x2xf32",),
-        exact=False,
-    ),
-    Example(
-        "split-deep-pool",
-        lambda x: graph.average_pool(
-            x,
-            **window([3, 2, 2], low=[1, 1, 0], high=[2, 0, 0]),
-            extra=[0, 1, 0],
-            count_include_pad=True,
-            layout=LAST,
-        ),
-        ["reshape", "average_pool", "reshape", "average_pool", "reshape"],
-        ("2x4x5x3x2xf32",),
-        exact=False,
+    *(
+        Example(
+            "split-deep-pool",
+            lambda x, counted=counted: graph.average_pool(
+                x,
+                **window([3, 2, 2], low=[1, 1, 0], high=[2, 0, 0]),
+                extra=[0, 1, 0],
+                count_include_pad=counted,
+                layout=LAST,
+            ),
+            ["reshape", "average_pool", "reshape", "average_pool", "reshape"],
+            ("2x4x5x3x2xf32",),
+            exact=False,
+        )
+        for counted in (False, True)
     ),
     Example(
         "split-wide-pool",
