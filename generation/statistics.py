@@ -1,11 +1,13 @@
 """Times and rates of a generation."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 
 _PROBE_BYTES = 256 << 20
+_PROBES = 4
 
 
 @dataclass
@@ -55,12 +57,14 @@ def peak_resident_bytes() -> int | None:
     return peak if sys.platform == "darwin" else peak << 10
 
 
-def read_bandwidth() -> float:
-    """Bytes per second that one core reads from memory, by summing an array beyond all caches."""
+def read_bandwidth(threads: int = 1) -> float:
+    """Bytes per second that `threads` threads read from memory together, by summing an array beyond
+    all caches."""
     array = np.ones(_PROBE_BYTES // 8, np.int64)
     times = []
-    for _ in range(3):
-        begin = time.perf_counter()
-        array.sum()
-        times.append(time.perf_counter() - begin)
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(_PROBES):
+            begin = time.perf_counter()
+            list(pool.map(np.sum, np.array_split(array, threads)))
+            times.append(time.perf_counter() - begin)
     return array.nbytes / min(times)

@@ -147,6 +147,7 @@ def _show(
 
 def _summary(model: "LanguageModel", statistics: "GenerationStatistics") -> str:
     from ..generation.statistics import peak_resident_bytes, read_bandwidth
+    from ..runtime.threads.usable_cpus import usable_cpus
 
     first, prefill = statistics.time_to_first_token, statistics.prefill_rate
     decode, peak = statistics.decode_rate, peak_resident_bytes()
@@ -155,9 +156,10 @@ def _summary(model: "LanguageModel", statistics: "GenerationStatistics") -> str:
         count = statistics.prompt_tokens
         parts.append(f"first after {first:.2f} s (prompt of {count}: {prefill:.1f} tokens/s)")
     if decode is not None:
-        share = decode * model.weight_bytes / read_bandwidth()
+        threads = usable_cpus()
+        share = decode * model.weight_bytes / read_bandwidth(threads)
         parts.append(f"then {decode:.1f} tokens/s")
-        parts.append(f"{share:.0%} of the bandwidth at which one core reads memory")
+        parts.append(f"{share:.0%} of the bandwidth at which {threads} threads read memory")
     if peak is not None:
         parts.append(f"peak memory {peak / 2**20:.0f} MiB")
     return ", ".join(parts)
