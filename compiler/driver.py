@@ -91,7 +91,8 @@ class Compilation:
         self.report.cpu = self.options.target.cpu
         recorder = StageRecorder(self.report, self.name)
         recorder.record("imported", self.module)
-        self._run("graph", self.options.pipeline, [recorder])
+        with graph.sharing_blobs():  # weights that several nodes read are packed for each
+            self._run("graph", self.options.pipeline, [recorder])
 
     def lower(self, *, merges: bool = True) -> None:
         """Lower to linalg, and attach the metadata that the compiled module will carry.

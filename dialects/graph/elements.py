@@ -4,9 +4,10 @@ Small arrays are written inline (``dense<[1, 2]>``); large ones as ``dense_resou
 reference the numpy buffer, so that weights are neither copied nor printed. The bindings cannot
 read a blob back; a weak table for each context, from blob name to array, does, and keeps nothing
 alive: the blob holds the array for as long as the MLIR context lives.
+
+Within `sharing_blobs`, equal arrays are one blob.
 """
 
-import hashlib
 import itertools
 import re
 import weakref
@@ -28,6 +29,11 @@ INLINE_BF16 = 256
 kernels, where it widens them to f32; that fails for blobs. It widens all bool arrays."""
 
 
+_SAMPLES = 256
+"""Elements by which arrays are found that may be equal."""
+_COMPARED = 1 << 20
+"""Bytes that are compared at a time."""
+
 _NIBBLES = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 
 
@@ -44,16 +50,20 @@ class _Blobs:
 _written: "weakref.WeakKeyDictionary[ir.Context, _Blobs]" = weakref.WeakKeyDictionary()
 
 
-_shared: "ContextVar[dict[tuple[str, bytes], ir.Attribute] | None]" = ContextVar(
+_shared: "ContextVar[dict[tuple[ir.Type, bytes], list[ir.Attribute]] | None]" = ContextVar(
     "_shared", default=None
 )
-"""Blobs by their type and the digest of their contents, within `sharing_blobs`."""
+"""Blobs by their type and a sample of their elements, within `sharing_blobs`."""
 
 
 @contextmanager
 def sharing_blobs() -> Generator[None]:
-    """A context in which equal arrays become one blob: programs of one module share their weights,
-    and the memory of those that are packed again is freed at once."""
+    """A context, which may be within another one, in which equal arrays become one blob: weights
+    that several nodes read, or programs of one module, are packed for each of them, and the memory
+    of what is packed again is freed at once."""
+    if _shared.get() is not None:
+        yield
+        return
     token = _shared.set({})
     try:
         yield
@@ -74,11 +84,12 @@ def write(array: np.ndarray, hint: str = "constant") -> ir.Attribute:
     shared = _shared.get()
     if shared is None:
         return _write_blob(array, type_, hint)
-    contents = _storage(array).reshape(-1).view(np.uint8).data
-    key = str(type_), hashlib.blake2b(contents).digest()
-    if key not in shared:
-        shared[key] = _write_blob(array, type_, hint)
-    return shared[key]
+    alike = shared.setdefault((type_, _sample(array)), [])
+    for attribute in alike:
+        if _is_same(read(attribute), array):
+            return attribute
+    alike.append(_write_blob(array, type_, hint))
+    return alike[-1]
 
 
 def _write_blob(array: np.ndarray, type_: ir.Type, hint: str) -> ir.Attribute:
@@ -88,6 +99,21 @@ def _write_blob(array: np.ndarray, type_: ir.Type, hint: str) -> ir.Attribute:
     attribute = ir.DenseResourceElementsAttr.get_from_buffer(stored, name, type_)
     blobs.arrays[_blob_name(attribute)] = stored  # MLIR changes a name that was read from a file
     return attribute
+
+
+def _sample(array: np.ndarray) -> bytes:
+    """Elements of all parts of `array`: where they differ, so do the arrays."""
+    flat = array.reshape(-1)
+    return flat[:: max(1, flat.size // _SAMPLES)].tobytes()
+
+
+def _is_same(one: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two contiguous arrays of a type and shape have the same bits."""
+    ones, others = (each.reshape(-1).view(np.uint8) for each in (one, other))
+    return all(
+        np.array_equal(ones[first : first + _COMPARED], others[first : first + _COMPARED])
+        for first in range(0, len(ones), _COMPARED)
+    )
 
 
 def read(attribute: ir.Attribute) -> np.ndarray:

@@ -8,7 +8,7 @@ from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .bilinear import ALGORITHMS, BilinearAlgorithm
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
-from .packed_matmul import pack_weights, unpack_weights
+from .packed_matmul import unpack_weights
 from .traits import MixedPrecision
 from .types import TensorType
 
@@ -199,9 +199,7 @@ def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     """[K, N] as panels [N/n/width, products, K/k, width] of the sums of its blocks, which are
     rounded once; the last blocks of columns and the last panel are padded with zeros."""
     algorithm = ALGORITHMS[blocks]
-    w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
-    sums = _sums(algorithm.right, _blocks(w, algorithm.k, algorithm.columns))
-    return np.stack([pack_weights(each, width) for each in sums], axis=1)
+    return _pack_combinations(w, algorithm, algorithm.right, width)
 
 
 def pack_sums_and_blocks(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
@@ -209,12 +207,29 @@ def pack_sums_and_blocks(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     once, and of its blocks, each of them once (`BilinearAlgorithm.slots`); the last blocks of
     columns and the last panel are padded with zeros."""
     algorithm = ALGORITHMS[blocks]
-    w = np.pad(w, [(0, 0), (0, -w.shape[1] % algorithm.columns)])
-    parts = _blocks(w, algorithm.k, algorithm.columns)
-    sums = _sums(algorithm.right[: algorithm.sums], parts)
-    by_columns = parts.reshape(algorithm.k, algorithm.columns, *parts.shape[1:]).swapaxes(0, 1)
-    places = [*sums, *by_columns.reshape(parts.shape)]
-    return np.stack([pack_weights(each, width) for each in places], axis=1)
+    count = algorithm.k * algorithm.columns
+    by_columns = np.eye(count, dtype=algorithm.right.dtype)
+    by_columns = by_columns.reshape(algorithm.k, algorithm.columns, count).swapaxes(0, 1)
+    places = [*algorithm.right[: algorithm.sums], *by_columns.reshape(count, count)]
+    return _pack_combinations(w, algorithm, np.array(places), width)
+
+
+def _pack_combinations(
+    w: np.ndarray, algorithm: BilinearAlgorithm, coefficients: np.ndarray, width: int
+) -> np.ndarray:
+    """The panels of linear combinations of the blocks of [K, N], one panel of all after the other,
+    whose terms stay in the caches."""
+    height, columns = w.shape[0] // algorithm.k, -(-w.shape[1] // algorithm.columns)
+    panels = np.zeros((-(-columns // width), len(coefficients), height, width), w.dtype)
+    terms = np.zeros((algorithm.k, algorithm.columns, height, width), w.dtype)
+    for panel in range(len(panels)):
+        for across in range(algorithm.columns):
+            first = across * columns + panel * width
+            held = w[:, first : min(first + width, (across + 1) * columns)]
+            terms[:, across, :, : held.shape[1]] = held.reshape(algorithm.k, height, -1)
+            terms[:, across, :, held.shape[1] :] = 0
+        _sum_blocks(coefficients, terms.reshape(-1, height, width), panels[panel])
+    return panels
 
 
 def _unpack_blocks(w: np.ndarray, algorithm: BilinearAlgorithm, columns: int) -> np.ndarray:
@@ -269,11 +284,21 @@ def _blocks(x: np.ndarray, rows: int, columns: int) -> np.ndarray:
 def _sums(coefficients: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """Sums of `blocks`, [sums, height, width], added in f64 and rounded once."""
     result = np.empty((len(coefficients), *blocks.shape[1:]), blocks.dtype)
-    for number, row in enumerate(coefficients):
-        used = np.flatnonzero(row)
-        total = sum(row[block] * blocks[block].astype(np.float64) for block in used)
-        result[number] = total
+    _sum_blocks(coefficients, blocks, result)
     return result
+
+
+def _sum_blocks(coefficients: np.ndarray, blocks: np.ndarray, result: np.ndarray) -> None:
+    """Write the sums of `blocks`, with signs, to `result`; added in f64 and rounded once."""
+    exact = blocks.astype(np.float64)
+    total = np.empty(blocks.shape[1:], np.float64)
+    for number, row in enumerate(coefficients):
+        first, *others = np.flatnonzero(row)
+        np.multiply(exact[first], row[first], out=total)
+        for block in others:
+            add = np.add if row[block] > 0 else np.subtract
+            add(total, exact[block], out=total)
+        result[number] = total
 
 
 strassen_terms = builder(StrassenTermsOp)

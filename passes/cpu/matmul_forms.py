@@ -10,6 +10,7 @@ from ...dialects import graph
 from ...mlir import ir
 from ..kernels.vector_registers import MatmulTile, choose_tile
 from .strassen import BlocksOfMany, best_blocks, best_blocks_of_many, by_blocks, by_rows
+from .weight_ranges import largest_magnitude
 
 TILES_WIDTH = 32
 """Columns of two tiles of AMX."""
@@ -108,7 +109,7 @@ class MatmulForm:
         if not few or weights.nbytes < self.cpu.l2_bytes:
             return False
         wide = weights.shape[1] >= graph.F24_WIDTH
-        return wide and bool(np.abs(weights).max() <= LARGEST_BF16)
+        return wide and largest_magnitude(weights) <= LARGEST_BF16
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Bf16x3Form(MatmulForm):
         share = min(weights.shape[1] / BF16X3_COLUMNS, 1)
         if share * rows * weights.size < BF16X3_MULTIPLICATIONS:
             return False
-        return bool(np.abs(weights).max() <= LARGEST_BF16)  # nor NaN
+        return largest_magnitude(weights) <= LARGEST_BF16  # nor NaN
 
 
 def is_exact(weights: np.ndarray, dtype: np.dtype) -> bool:

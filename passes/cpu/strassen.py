@@ -10,6 +10,7 @@ from ...dialects import graph
 from ...mlir import ir
 from ..kernels.strassen_shape import StrassenShape
 from ..kernels.vector_registers import choose_tile
+from .weight_ranges import largest_magnitude
 
 BLOCK_BOUND = 1e-5
 """Error that sums of blocks add to a sum of products, relative to the largest, with some margin."""
@@ -84,7 +85,7 @@ def _fitting(weights: np.ndarray, lanes: int) -> list[str]:
 
 def _has_sums(weights: np.ndarray) -> bool:
     """Return whether all sums of weights are finite."""
-    return bool(np.abs(weights).max() <= LARGEST_SUMMAND)
+    return largest_magnitude(weights) <= LARGEST_SUMMAND
 
 
 def _least_rows(name: str, weights: np.ndarray, threads: int) -> int:

@@ -191,3 +191,24 @@ def test_what_cannot_be_an_entry_point():
     assert caught.value.__notes__ == ["in the model of the entry point 'text'"]
     with pytest.raises(GraphcError):
         compile_entry_points({"one": EntryModel(b"no model")})
+
+
+def test_weights_of_several_nodes_are_packed_once(folder):
+    """One initializer, read by two nodes: layers that share their weights, as in ALBERT."""
+    square = WEIGHTS[:, :K]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["y"]),
+        helper.make_node("Relu", ["y"], ["positive"]),
+        helper.make_node("MatMul", ["positive", "w"], ["z"]),
+    ]
+    values = [helper.make_tensor_value_info(name, 1, ["rows", K]) for name in "xz"]
+    weights = numpy_helper.from_array(square, "w")
+    graph = helper.make_graph(nodes, "twice", values[:1], values[1:], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    compiled = graphc.compile(model, cache=False)
+    path = folder / "twice.vmfb"
+    compiled.save(path)
+    assert constant_bytes(path) < 2 * square.nbytes
+    x = np.random.default_rng(0).normal(size=(9, K)).astype(np.float32)
+    expected = np.maximum(x @ square, 0) @ square
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-4, atol=1e-3)

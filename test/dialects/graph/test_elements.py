@@ -153,3 +153,16 @@ def test_arrays_are_not_copied_and_stay_alive():
 def test_constants_are_not_printed_at_length():
     large = str(graph.write_elements(np.zeros((512, 512)) + np.arange(512)))
     assert len(large) < 200
+
+
+def test_equal_arrays_are_one_blob():
+    """Also if they differ in one element of thousands, which no sample has."""
+    arrays = [np.zeros(6001, np.float32) for _ in range(3)]
+    for array in arrays:
+        array[0] = 1
+    arrays[2][17] = 2
+    with graph.sharing_blobs():
+        one, same, other = (graph.write_elements(each) for each in arrays)
+        assert one == same != other
+        assert graph.write_elements(arrays[0].reshape(1, -1)) != one
+    assert graph.write_elements(arrays[0]) != one
