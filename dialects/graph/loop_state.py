@@ -125,5 +125,8 @@ def _mentions(block: ir.Block, name: str, but: ir.Operation) -> bool:
     """Return whether an op of `block`, but for `but` and the last one, depends on the size
     `name`."""
     others = [op.operation for op in block.operations if op.operation != but]
-    texts = (op.get_asm(large_elements_limit=16) for op in others[:-1])
+    texts = (
+        op.get_asm(large_elements_limit=16, assume_verified=True, use_local_scope=True)
+        for op in others[:-1]
+    )
     return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)

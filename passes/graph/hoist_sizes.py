@@ -77,7 +77,8 @@ def _names(op: ir.Operation) -> list[str]:
 
 def _words(op: ir.Operation) -> set[str]:
     """The words of the text of `op`, among which are the names of its sizes."""
-    return set(_WORD.findall(op.get_asm(large_elements_limit=4)))
+    text = op.get_asm(large_elements_limit=4, assume_verified=True, use_local_scope=True)
+    return set(_WORD.findall(text))
 
 
 def _order(ops: Sequence[ir.Operation], needed: Sequence[set[int]]) -> list[int]:

@@ -156,15 +156,16 @@ def mlir_pass_problem(name: str, options: str) -> str | None:
     return None
 
 
-def _builtin_modules() -> list[str]:
+@functools.cache
+def _builtin_modules() -> tuple[str, ...]:
     """The modules and packages below the folders of passes."""
     above = (__package__ or "").rpartition(".")[0]
     packages = (importlib.import_module(f"{above}.{folder}") for folder in _FOLDERS)
-    return [
+    return tuple(
         module.name
         for package in packages
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    ]
+    )
 
 
 def _stem(module: str) -> str:
