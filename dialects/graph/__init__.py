@@ -65,7 +65,7 @@ from .random import *
 from .reassociation import reassociation
 from .recurrent import *
 from .reduction import *
-from .regions import UNLIMITED, Iteration, RankError, if_, loop
+from .regions import UNLIMITED, AnyRank, Iteration, RankError, if_, loop
 from .resampling import *
 from .rois import *
 from .shape_constraints import AtMost, Equal, NotNegative, ShapeConstraint, collect_constraints

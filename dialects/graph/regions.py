@@ -25,6 +25,7 @@ from .control_flow import (
     yielded_types,
 )
 from .loop_state import Appended, State, Unchanged, reduce_state, use_unchanged
+from .movement import expand, reshape
 from .shapes import constant
 from .symbolic_values import known_sizes
 from .trip_count import InductionVariable, as_value, induction_variables, trip_count, use_iteration
@@ -32,6 +33,10 @@ from .types import TensorType, to_mlir, type_of
 
 FreshName = Callable[[str], str]
 """A name for a size from a hint, unique in the program."""
+
+AnyRank = Callable[[int, int], bool]
+"""``any_rank(i, rank)``: whether nothing sees how many leading axes of size 1 result `i` has, up to
+`rank` axes. Then values that differ in these alone are taken for values of the least rank."""
 
 UNLIMITED = np.iinfo(np.int64).max
 """The limit of a loop that its condition alone ends."""
@@ -42,22 +47,64 @@ def if_(
     then_body: Callable[[], Sequence[ir.Value]],
     else_body: Callable[[], Sequence[ir.Value]],
     fresh: FreshName,
+    any_rank: AnyRank | None = None,
 ) -> list[ir.Value]:
     """Build a `graph.if`; the bodies build the ops of the branches and return their results.
 
     Sizes in which the branches differ get names by `fresh`. TypeRuleError when the results differ
-    in number, rank or element type.
+    in number, element type or, if `any_rank` does not permit it, rank.
     """
     with _Draft() as draft:
-        branches = [yielded_types(draft.add_block(body)) for body in (then_body, else_body)]
-        if len(branches[0]) != len(branches[1]):
-            counts = " and ".join(str(len(types)) for types in branches)
+        blocks = [draft.add_block(body) for body in (then_body, else_body)]
+        if len({len(yielded_types(block)) for block in blocks}) > 1:
+            counts = " and ".join(str(len(yielded_types(block))) for block in blocks)
             raise TypeRuleError(f"the branches yield {counts} values")
+        ranks = _common_ranks(yielded_types(blocks[0]), yielded_types(blocks[1]), any_rank)
+        for block in blocks:
+            _lower_yielded(block, ranks)
+        branches = list(map(yielded_types, blocks))
         naming = _Naming(fresh, draft.inner_names())
         results = [
             naming.join(a, b, f"branch_{i}") for i, (a, b) in enumerate(zip(*branches, strict=True))
         ]
         return draft.finish(IfOp, [condition], {"names": naming.names}, results)
+
+
+def _common_ranks(
+    some: Sequence[TensorType], others: Sequence[TensorType], any_rank: AnyRank | None
+) -> list[int | None]:
+    """The lesser rank of each pair of types of which `any_rank` permits that ranks differ; None for
+    the other pairs."""
+
+    def common(index: int, a: TensorType, b: TensorType) -> int | None:
+        few, many = sorted((a, b), key=lambda type_: type_.rank)
+        extra = many.shape[: many.rank - few.rank]
+        if any_rank is None or set(extra) != {1} or not any_rank(index, many.rank):
+            return None
+        return few.rank
+
+    pairs = zip(some, others, strict=False)
+    return [common(index, a, b) for index, (a, b) in enumerate(pairs)]
+
+
+def _without_leading(type_: TensorType, rank: int | None) -> TensorType:
+    """`type_` without the leading axes beyond a rank of `rank`; None leaves it as it is."""
+    return type_ if rank is None else type_.with_shape(type_.shape[type_.rank - rank :])
+
+
+def _lower(value: ir.Value, rank: int | None) -> ir.Value:
+    """`value` without the leading axes beyond a rank of `rank`, which are of size 1."""
+    type_ = type_of(value)
+    lower = _without_leading(type_, rank)
+    return value if lower == type_ else reshape(value, shape=lower.shape)
+
+
+def _lower_yielded(block: ir.Block, ranks: Sequence[int | None], leading: int = 0) -> None:
+    """Lower the ranks of what `block` yields, after `leading` values, to `ranks`."""
+    end = terminator(block)
+    with ir.InsertionPoint(end), end.location:
+        for index, rank in enumerate(ranks, leading):
+            end.operands[index] = _lower(end.operands[index], rank)
 
 
 class RankError(TypeRuleError):
@@ -80,26 +127,29 @@ def loop(
     count: int | Dim = UNLIMITED,
     condition: ir.Value | None = None,
     varying: set[tuple[int, int]] | None = None,
+    any_rank: AnyRank | None = None,
 ) -> list[ir.Value]:
     """Build a loop; ``body(index, *carried)`` builds an iteration, `index` being a size.
 
     A `graph.for` where no condition ends the loop early, else a `graph.while`. `body` is called
     again for as long as it changes sizes of carried values, with values of more general types.
-    TypeRuleError when it changes their rank or element type.
+    TypeRuleError when it changes their element type or, if `any_rank` does not permit it, rank.
 
     `varying` lists sizes that are known to change between iterations, each as the number of a
-    carried value and an axis; `loop` adds those that it finds. Nested loops are built several times
-    and should share it: otherwise each level of nesting doubles the calls of `body`.
+    carried value and an axis, -1 being the last one; `loop` adds those that it finds. Nested loops
+    are built several times and should share it: otherwise each level of nesting doubles the calls
+    of `body`.
     """
     varying = set() if varying is None else varying
     types = list(map(type_of, initial))
     arguments = [_without_sizes(type_, i, varying, fresh) for i, type_ in enumerate(types)]
     while True:
-        attempt = _LoopDraft(initial, arguments, fresh, count, condition)
+        attempt = _LoopDraft(initial, arguments, fresh, count, condition, any_rank)
         arguments, results = attempt.build(body)
         if results is not None:
             return results
-        varying |= _changed_sizes(types, arguments)
+        initial = attempt.initial
+        varying |= _changed_sizes(list(map(type_of, initial)), arguments)
 
 
 def _without_sizes(
@@ -107,7 +157,9 @@ def _without_sizes(
 ) -> TensorType:
     """The type of carried value `index`, at first of `type_`, with names for `varying` sizes."""
     return type_.with_shape(
-        Dim.symbol(fresh(f"carried_{index}_{axis}")) if (index, axis) in varying else size
+        Dim.symbol(fresh(f"carried_{index}_{axis}"))
+        if (index, axis - type_.rank) in varying
+        else size
         for axis, size in enumerate(type_.shape)
     )
 
@@ -116,7 +168,7 @@ def _changed_sizes(
     before: Sequence[TensorType], after: Sequence[TensorType]
 ) -> set[tuple[int, int]]:
     return {
-        (index, axis)
+        (index, axis - old.rank)
         for index, (old, new) in enumerate(zip(before, after, strict=True))
         for axis, (size, other) in enumerate(zip(old.shape, new.shape, strict=True))
         if size != other
@@ -133,9 +185,10 @@ class _LoopDraft:
         fresh: FreshName,
         count: int | Dim,
         condition: ir.Value | None,
+        any_rank: AnyRank | None,
     ):
         self.initial, self.arguments, self.fresh = list(initial), arguments, fresh
-        self.count, self.condition = count, condition
+        self.count, self.condition, self.any_rank = count, condition, any_rank
         self.index = fresh("iteration")
 
     def build(
@@ -154,18 +207,43 @@ class _LoopDraft:
                 return [*conditions, *last.carried, *last.collected]
 
             block = draft.add_block(iterate, self.arguments)
-            yielded = yielded_types(block)[len(conditions) :]
-            general = [
-                self._general(i, argument, type_)
-                for i, (argument, type_) in enumerate(zip(self.arguments, yielded, strict=False))
-            ]
+            leading = len(conditions)
+            ranks = _common_ranks(self.arguments, yielded_types(block)[leading:], self.any_rank)
+            _lower_yielded(block, ranks, leading)
+            own = self._own_names()
+            self.initial = list(map(_lower, self.initial, ranks))
+            before = list(map(_without_leading, self.arguments, ranks))
+            yielded = yielded_types(block)[leading:]
+            for i in self._placeholders(block, before, yielded):
+                self.initial[i] = self._zeros(yielded[i], own | draft.inner_names())
+                before[i] = type_of(self.initial[i])
+            pairs = zip(before, yielded, strict=False)
+            general = [self._general(i, *types, own) for i, types in enumerate(pairs)]
             if general != self.arguments:
                 return general, None
-            return general, self._finish(draft, block, len(conditions))
+            return general, self._finish(draft, block, leading)
 
-    def _general(self, index: int, argument: TensorType, yielded: TensorType) -> TensorType:
-        """The type of carried value `index`, given those before and after an iteration."""
-        own = self._own_names()
+    def _placeholders(
+        self, block: ir.Block, before: Sequence[TensorType], yielded: Sequence[TensorType]
+    ) -> list[int]:
+        """The carried values of another rank than after an iteration that nothing reads: neither
+        the first iteration nor, as there is one, what follows the loop."""
+        runs = _is_true(self.condition) and isinstance(self.count, int) and self.count > 0
+        pairs = enumerate(zip(before, yielded, strict=False))
+        other = (i for i, (a, b) in pairs if runs and a.rank != b.rank)
+        return [i for i in other if not list(block.arguments[i].uses)]
+
+    def _zeros(self, type_: TensorType, inner: set[str]) -> ir.Value:
+        """A value that may be carried like one of `type_`; sizes of `inner` names are 1."""
+        naming = _Naming(self.fresh, {self.index} | inner)
+        shape = [size if naming.leaves(size) else 1 for size in type_.shape]
+        return expand(constant(value=np.zeros([1] * len(shape), type_.dtype)), shape=shape)
+
+    def _general(
+        self, index: int, argument: TensorType, yielded: TensorType, own: set[str]
+    ) -> TensorType:
+        """The type of carried value `index`, given those before and after an iteration. `own` are
+        names of sizes that it did not have before the first one."""
         naming = _Naming(self.fresh, ())
         joined = naming.join(argument, yielded, f"carried_{index}")
         pairs = zip(argument.shape, joined.shape, strict=True)
@@ -292,7 +370,7 @@ class _Naming:
             raise RankError(f"a value is {a} or {b}, of different rank")
         sizes = enumerate(zip(a.shape, b.shape, strict=True))
         return a.with_shape(
-            x if x == y and self._leaves(x) else self.fresh_size(f"{hint}_{axis}")
+            x if x == y and self.leaves(x) else self.fresh_size(f"{hint}_{axis}")
             for axis, (x, y) in sizes
         )
 
@@ -300,7 +378,8 @@ class _Naming:
         """The type that a value of `type_` has outside."""
         return self.join(type_, type_, hint)
 
-    def _leaves(self, size: int | Dim) -> bool:
+    def leaves(self, size: int | Dim) -> bool:
+        """Return whether `size` means something outside."""
         return isinstance(size, int) or not size.symbols() & set(self.inner)
 
 

@@ -42,6 +42,7 @@ from .opsets import domain_of, read_opsets
 from .registry import Node, UnsupportedError, find_converter
 from .standard_bodies import defaults_of, resolved, standard_body, standard_schema
 from .tensors import check_shape, dtype_of, to_array
+from .visible_ranks import visible
 
 _MAX_ELEMENT_BYTES = 16
 
@@ -66,6 +67,8 @@ class Scope:
     """The block in which the names of the scope are defined."""
     size_names: dict[Dim, Dim] = field(default_factory=dict)
     """Names that stand for sizes with long formulas."""
+    function: onnx.FunctionProto | None = None
+    """The function whose body it lies in, the innermost one."""
 
 
 class Importer:
@@ -94,6 +97,7 @@ class Importer:
         self.choices = Choices(answers or {})
         self.warnings: list[str] = []
         """Harmless oddities of the model."""
+        self.results = [info.name for info in model.graph.output]
         self.limits = current_limits()
         self.node_count = 0
         """The nodes that were imported, some of them several times."""
@@ -105,6 +109,7 @@ class Importer:
         """Make ``@main``."""
         self._check_sizes()
         graph_proto, chosen = self.model.graph, choose_outputs(self.model, outputs)
+        self.results = [info.name for info in chosen]
         opsets = read_opsets(self.model.opset_import)
         initializers = read_initializers(graph_proto)
         inputs = [i for i in graph_proto.input if i.name not in initializers]
@@ -265,6 +270,7 @@ class Importer:
                 lambda value: self._lookup_attribute(scope, value),
                 lambda question, sizes=None: self._choose(name, question, sizes),
                 lambda: self.choices.told,
+                lambda names, rank: self._shows_rank(scope, names, rank),
             )  # fmt: skip
             results = converter.convert(node, inputs, attributes)
         else:
@@ -317,6 +323,7 @@ class Importer:
             prefix=f"{name}/",
             functions=(*caller.functions, key),
             depth=self._enclose(name, caller),
+            function=function,
         )
         for parameter, value in zip(function.input, inputs, strict=False):
             if value is not None:
@@ -344,6 +351,7 @@ class Importer:
             functions=scope.functions,
             depth=self._enclose(name, scope),
             outer=scope,
+            function=scope.function,
         )
         formal = [info.name for info in subgraph.input]
         if len(formal) != len(given):
@@ -368,6 +376,13 @@ class Importer:
         if isinstance(difference, Dim) and difference.symbols() <= self.input_symbols:
             name, question = "", equation(difference)
         return self.choices.answer(name, question)
+
+    def _shows_rank(self, scope: Scope, names: Sequence[str], rank: int) -> bool:
+        function = scope.function
+        body = self.model.graph if function is None else function
+        outputs = self.results if function is None else function.output
+        seen = visible(body, outputs, rank, lambda name: _find(scope, name))
+        return not seen.isdisjoint(names)
 
     def _lookup_attribute(self, scope: Scope, name: str) -> ir.Value:
         try:
@@ -404,6 +419,15 @@ def define(scope: Scope, name: str, value: ir.Value, what: str) -> None:
     if name in scope.values or name in scope.initializers:
         raise InvalidModelError(f"{what} defines '{name}', which is already defined")
     scope.values[name] = value
+
+
+def _find(scope: Scope | None, name: str) -> ir.Value | None:
+    """The value of `name` if `scope` has it already."""
+    while scope is not None:
+        if name in scope.values:
+            return scope.values[name]
+        scope = scope.outer
+    return None
 
 
 def _is_poisoned(scope: Scope | None, name: str) -> bool:

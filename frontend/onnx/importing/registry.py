@@ -20,7 +20,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,6 +59,9 @@ class Node:
     whether these are equal."""
     answers_told: Callable[[], int] = field(repr=False)
     """The number of answers that `choose` has given so far, to this node and to others."""
+    shows_rank: Callable[[Sequence[str], int], bool] = field(repr=False)
+    """``shows_rank(names, rank)``: whether something sees how many leading axes of size 1 values of
+    these names have, up to `rank` axes (see `visible_ranks`)."""
 
     def wants(self, index: int) -> bool:
         """Return whether output `index` is used."""

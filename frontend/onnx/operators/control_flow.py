@@ -22,7 +22,8 @@ def if_(condition, *, node, then_branch, else_branch):
     """A known condition selects its branch at import.
 
     A branch that cannot run for its operands' types is none: what takes it has no result. Nor is
-    one whose results have a rank that what follows cannot take.
+    one whose results have a rank that what follows cannot take. Leading axes of size 1 that only
+    the results of one branch have are dropped where nothing sees them.
     """
     condition = _scalar(condition)
     known = _known(condition)
@@ -31,7 +32,7 @@ def if_(condition, *, node, then_branch, else_branch):
     branches = {True: then_branch, False: else_branch}
     then_body, else_body = (partial(_branch, branches, at, node) for at in branches)
     try:
-        return graph.if_(condition, then_body, else_body, node.fresh_name)
+        return graph.if_(condition, then_body, else_body, node.fresh_name, _of_any_rank(node))
     except _BranchError as error:
         taken, reason = not error.at, f"the branch that is taken cannot run: {error.__cause__}"
     except graph.RankError as error:
@@ -41,6 +42,23 @@ def if_(condition, *, node, then_branch, else_branch):
         reason = f"{reason}, and what follows takes the one of the other branch alone"
     require_answer(condition, taken, reason)
     return node.import_subgraph(branches[taken])
+
+
+_LOOP_INPUTS = 2
+"""Inputs of a Loop, and of its body, before the carried values."""
+
+
+def _of_any_rank(node: Node, body: GraphProto | None = None) -> graph.AnyRank:
+    """Decides for results of `node` whether nothing sees their leading axes of size 1, in `body` of
+    a Loop either, which carries them."""
+
+    def any_rank(index: int, rank: int) -> bool:
+        names = [] if body is None else [body.input[_LOOP_INPUTS + index].name]
+        if node.wants(index):
+            names.append(node.outputs[index])
+        return not node.shows_rank(names, rank)
+
+    return any_rank
 
 
 def _compared(condition: ir.Value) -> tuple[int | Dim, int | Dim] | None:
@@ -98,10 +116,14 @@ def loop(trip_count=None, condition=None, *initial, node, body):
         return graph.Iteration(_scalar(goes_on), values[:count], values[count:])
 
     condition = None if condition is None else _scalar(condition)
-    if condition is not None and graph.known_sizes(condition) == (0,):
-        limit = 0
+    known = condition is None or _known(condition)
+    if known is not None:
+        limit, condition = limit if known else 0, None
+    any_rank = _of_any_rank(node, body)
     with _of_one_rank():
-        return graph.loop(initial, iterate, node.fresh_name, limit, condition, node.varying_sizes)
+        return graph.loop(
+            initial, iterate, node.fresh_name, limit, condition, node.varying_sizes, any_rank
+        )
 
 
 @contextlib.contextmanager
