@@ -94,8 +94,18 @@ def _sampled(x: ir.Value, axes: Sequence[Axis], form: Form) -> ir.Value:
         x = graph.repeat(x, repeats=repeats)
     for axis in others:
         (indices,) = _table(axis, lambda axis=axis: [_nearest(axis, form)])
-        x = graph.gather(x, indices, axis=axis.axis)
+        x = _taken(x, indices, axis.axis)
     return x
+
+
+def _taken(x: ir.Value, indices: ir.Value, axis: int) -> ir.Value:
+    """The slices of `x` at `indices`, all of which are inside. Those of f32 are interpolations of
+    one element: these have a kernel, which moves rows of an image as vectors."""
+    if graph.type_of(x).dtype != _F32:
+        return graph.gather(x, indices, axis=axis)
+    shape = (*graph.type_of(indices).shape, 1)
+    weights = graph.expand(graph.constant(value=np.ones((1, 1), _F32)), shape=shape)
+    return graph.interpolate(x, graph.reshape(indices, shape=shape), weights, axis=axis)
 
 
 _HALF_PIXEL = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel")

@@ -172,6 +172,19 @@ def sink_through_repeat(op: graph.RepeatOp):
     return graph.transpose(graph.repeat(_source(op.x), repeats=repeats), perm=perm)
 
 
+@rewrite(graph.GatherOp, graph.InterpolateOp)
+def sink_through_gather(op: graph.GatherOp | graph.InterpolateOp):
+    """``gather(transpose(x, p), i, axis)  -->  transpose(gather(x, i, p[axis]), p)``, for a list of
+    indices, and ``interpolate`` likewise: an image that is resized."""
+    perm = _perm(op.x)
+    if perm is None:
+        return None
+    if isinstance(op, graph.GatherOp) and graph.type_of(op.indices).rank != 1:
+        return Decline("the indices are no list")
+    operands = [_source(op.x), *list(op.operation.operands)[1:]]
+    return graph.transpose(rebuild(op, operands, axis=perm[op.attrs["axis"]]), perm=perm)
+
+
 @rewrite(graph.PadOp)
 def sink_through_pad(op: graph.PadOp):
     """``pad(transpose(x, p))  -->  transpose(pad(x), p)``, if others than channels-last images use
@@ -258,6 +271,7 @@ SINK_TRANSPOSES = (
     sink_through_concat,
     sink_through_slice,
     sink_through_repeat,
+    sink_through_gather,
     sink_through_pad,
     sink_through_pad_from_data,
     sink_through_axis_op,

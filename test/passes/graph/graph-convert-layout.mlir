@@ -69,6 +69,23 @@ func.func @repeat(%x: tensor<2x6x6x4xf32>) -> tensor<2x4x12x18xf32> {
 
 // -----
 
+// Rows and columns of an image are taken by lists of indices; a transposed image of indices stays.
+// CHECK-LABEL: @gather
+// CHECK: [[ROWS:%.*]] = "graph.gather"(%arg0, %arg1) {axis = 1 : i64} : (tensor<2x6x6x4xf32>, tensor<9xi64>) -> tensor<2x9x6x4xf32>
+// CHECK: [[BOTH:%.*]] = "graph.interpolate"([[ROWS]], %arg2, %arg3) {axis = 2 : i64}
+// CHECK: "graph.transpose"([[BOTH]])
+// CHECK: "graph.gather"({{%.*}}, %arg4) {axis = 2 : i64}
+// REPORT-DAG: declined by sink-through-gather, the indices are no list: table
+func.func @gather(%x: tensor<2x6x6x4xf32>, %rows: tensor<9xi64>, %columns: tensor<5x1xi64>, %ones: tensor<5x1xf32>, %table: tensor<3x3xi64>) -> (tensor<2x4x9x5xf32>, tensor<2x4x3x3x6xf32>) {
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 3, 1, 2>} : (tensor<2x6x6x4xf32>) -> tensor<2x4x6x6xf32>
+  %1 = "graph.gather"(%0, %rows) {axis = 2 : i64} : (tensor<2x4x6x6xf32>, tensor<9xi64>) -> tensor<2x4x9x6xf32>
+  %2 = "graph.interpolate"(%1, %columns, %ones) {axis = 3 : i64} : (tensor<2x4x9x6xf32>, tensor<5x1xi64>, tensor<5x1xf32>) -> tensor<2x4x9x5xf32>
+  %3 = "graph.gather"(%0, %table) {axis = 2 : i64} : (tensor<2x4x6x6xf32>, tensor<3x3xi64>) -> tensor<2x4x3x3x6xf32> loc("table")
+  return %2, %3 : tensor<2x4x9x5xf32>, tensor<2x4x3x3x6xf32>
+}
+
+// -----
+
 // A reshape lets a transpose pass only when what it merges stands together on both sides.
 // CHECK-LABEL: @reshape
 // CHECK: [[FLAT:%.*]] = "graph.transpose"(%arg0)

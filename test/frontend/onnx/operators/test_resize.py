@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from numerics import Cases, Feed, const, evaluate, run_compiled, run_onnxruntime
+from numerics import (
+    Cases,
+    Feed,
+    build_model,
+    compare_with_onnxruntime,
+    const,
+    evaluate,
+    run_compiled,
+    run_onnxruntime,
+)  # fmt: skip
+from onnx import helper
 
 from graphc.errors import InvalidModelError
 
@@ -292,3 +302,28 @@ def test_refused(inputs, attributes, message):
     cases.add("Resize", X, *inputs, **attributes)
     with pytest.raises(InvalidModelError, match=message):
         evaluate(cases.model(), cases.feeds)
+
+
+def test_nearest_within_a_network_of_named_sizes():
+    """An image is resized to the size of another between convolutions, as in feature pyramids: it
+    stays channels-last, and its rows are moved as vectors."""
+    weights = _random.integers(-3, 4, (4, 4, 3, 3)).astype(np.float32)  # exact in any order
+    floor = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    model = build_model(
+        [
+            helper.make_node("Conv", ["x", "weights"], ["image"]),
+            helper.make_node("Shape", ["image"], ["leading"], end=2),
+            helper.make_node("Shape", ["other"], ["extents"], start=2),
+            helper.make_node("Concat", ["leading", "extents"], ["sizes"], axis=0),
+            helper.make_node("Resize", ["image", "", "", "sizes"], ["large"], **floor),
+            helper.make_node("Conv", ["large", "weights"], ["y"]),
+        ],
+        {"x": (np.float32, ["n", 4, "h", "w"]), "other": (np.float32, ["n", 1, "H", "W"])},
+        ["y"],
+        {"weights": weights},
+    )
+    feeds = [
+        {"x": np.round(_floats(1, 4, *size)), "other": _floats(1, 1, *other)}
+        for size, other in (((6, 9), (11, 17)), ((8, 5), (4, 4)))
+    ]
+    compare_with_onnxruntime(model, *feeds[:1], others=feeds[1:])
