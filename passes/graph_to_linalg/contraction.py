@@ -37,10 +37,7 @@ def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Va
     """
     if (y := multiply_on_tensor_cores(ctx, op, [])) is not None:
         return y
-    if (
-        not __import__("os").environ.get("OLD")
-        and (y := multiply_computed(ctx, op, a, b)) is not None
-    ):
+    if (y := multiply_computed(ctx, op, a, b)) is not None:
         return y
     left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
     b = _columns_in_rows(ctx, op, b)

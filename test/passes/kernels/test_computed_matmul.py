@@ -65,7 +65,8 @@ def test_batches(named):
                 _check(compiled, _floats(*a), _floats(*b))
 
 
-def test_few_rows_and_columns_of_known_sizes():
+def test_known_sizes():
+    """Few rows or columns, columns that tiles do not divide, a long K."""
     perm = (0, 2, 1)
     for a, b, transposed in [
         ([1, 50], [50, 200], None),
@@ -74,6 +75,8 @@ def test_few_rows_and_columns_of_known_sizes():
         ([200, 50], [50, 1], None),
         ([3, 2, 50], [3, 50, 1], None),
         ([3, 200, 48], [3, 1, 48], perm),
+        ([2, 40, 20], [2, 50, 20], perm),
+        ([30, 512], [512, 32], None),
     ]:
         with _compiled(a, b, transposed) as compiled:
             assert compiled.report.rewrites["computed-matmul"].count == 1
@@ -98,7 +101,12 @@ def test_some_known_sizes(named, sizes):
 @pytest.mark.parametrize(
     ("a", "b", "dtype", "reason"),
     [
-        ([64, 20], [20, 40], np.float32, "there are rows enough for the backend's tiles"),
+        (
+            [64, 20],
+            [20, 64],
+            np.float32,
+            "there are rows enough for the backend's tiles, which divide the columns",
+        ),
         (["m", 20], [20, 4], np.float32, "the columns fill no vector"),
         (["m", 20], [20, 40], np.float64, "only f32 is multiplied by it"),
     ],
