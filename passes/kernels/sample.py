@@ -19,8 +19,8 @@ POINTS = 64
 
 @dataclass(frozen=True)
 class SampleTap:
-    """A pixel near a point: its number in the image, its weight (f32; None for 1), and whether it
-    counts (an i1; None for yes)."""
+    """A pixel near a point: its number in the image, its weight (f32; None for 1, if there is no
+    other pixel), and whether it counts (an i1; None for yes)."""
 
     pixel: ir.Value
     weight: ir.Value | None
@@ -117,8 +117,6 @@ class SampleEmitter(VectorEmitter):
                     found = list(map(vector.fma, found, weights, totals))
                 else:
                     found = list(map(arith.mulf, found, weights))
-            elif totals:
-                found = list(map(arith.addf, found, totals))
             totals = found
         for part, total in zip(parts, totals, strict=True):
             masked = mask if part.count < part.lanes else None

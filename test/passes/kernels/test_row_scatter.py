@@ -76,6 +76,24 @@ def test_types(named):
     _check(cases, named)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+def test_positions_without_sign(dtype):
+    """Large ones are not negative: they are at the border, like others outside."""
+    rows = _random.integers(0, _ROWS, (50, 1)).astype(dtype)
+    x, updates = _numbers(np.float32, _ROWS, 77), _numbers(np.float32, 50, 77)
+    _check([(x, rows, updates, reduction) for reduction in ("none", "add")], named=True)
+    outside = np.array([[np.iinfo(dtype).max - 2 * _ROWS]], dtype)
+    inputs = {
+        "x": (np.float32, list(x.shape)),
+        "rows": (dtype, [1, 1]),
+        "updates": (np.float32, [1, 77]),
+    }
+    nodes = [make_node("ScatterND", ["x", "rows", "updates"], ["y"])]
+    feeds = {"x": x, "rows": outside, "updates": updates[:1]}
+    (y,) = _run(build_model(nodes, inputs, ["y"]), feeds)
+    np.testing.assert_array_equal(y, np.concatenate([x[:-1], updates[:1]]))
+
+
 def test_positions_along_several_axes():
     x, updates = _numbers(np.float32, 3, 5, 2, 600), _numbers(np.float32, 80, 600)
     axes = [_random.integers(-size, size, 80) for size in x.shape[:3]]
