@@ -32,14 +32,25 @@ from graphc.frontend.onnx.importing.registry import converters
 from ..measure import largest_difference
 from ..peers import PeerError, Terms, load_graphc, load_onnxruntime
 from ..table import format_table
-from . import contraction, elementwise, indexing, movement, reduction, spatial
+from . import (
+    contraction,
+    contributed,
+    elementwise,
+    indexing,
+    movement,
+    quantized,
+    reduction,
+    spatial,
+)
 from .case import OperatorCase
 
 CASES: tuple[OperatorCase, ...] = tuple(
     case
-    for module in (indexing, movement, spatial, reduction, contraction, elementwise)
+    for module in (
+        indexing, movement, spatial, reduction, contraction, elementwise, contributed, quantized
+    )
     for case in module.CASES
-)
+)  # fmt: skip
 HEADER = ("case", "/onnxruntime", "graphc us", "onnxruntime us", "difference")
 BURSTS, BURST_SECONDS, BURST_RUNS = 6, 0.01, 3
 PAUSE_SECONDS = 0.03

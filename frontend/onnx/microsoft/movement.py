@@ -102,16 +102,12 @@ def ngram_repeat_block(input_ids, scores, *, ngram_size):
     for i in range(before):
         same = graph.equal(tokens(i, count), tokens(length - before + i, 1))
         repeated = graph.and_(repeated, same)
-    # A token that does not repeat a run is written nowhere: behind the last column.
-    vocabulary = graph.type_of(scores).shape[1]
-    if not isinstance(vocabulary, int):
-        raise UnsupportedError("a vocabulary of unknown size")
-    columns = graph.constant(value=np.arange(vocabulary).reshape(1, 1, vocabulary))
-    last = graph.reshape(graph.cast(tokens(before, count), to=np.int64), shape=[batch, count, 1])
-    nowhere = graph.constant(value=np.array(-1, np.int64))
-    repeated = graph.expand(repeated, shape=[batch, count])
-    hit = graph.where(graph.reshape(repeated, shape=[batch, count, 1]), last, nowhere)
-    hits = graph.cast(graph.equal(hit, columns), to=np.int32)
-    blocked = graph.reduce_max(hits, axes=[1], keepdims=False)
-    blocked = graph.greater(blocked, graph.splat_like(0, blocked))
-    return graph.where(blocked, graph.splat_like(-np.inf, scores), scores)
+    last = graph.cast(tokens(before, count), to=np.int64)
+    for inside in (
+        graph.greater_or_equal(last, graph.splat_like(0, last)),
+        graph.less(last, graph.size_scalar(graph.type_of(scores).shape[1])),
+    ):
+        repeated = graph.and_(repeated, inside)
+    least, most = (graph.splat_like(bound, scores) for bound in (-np.inf, np.inf))
+    bounds = graph.expand(graph.where(repeated, least, most), shape=[batch, count])
+    return graph.scatter_elements(scores, last, bounds, axis=1, reduction="min")
