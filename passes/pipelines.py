@@ -124,6 +124,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "convert-graph-to-linalg{{{cpu} threads={threads}}}",
         "expand-round-even",  # few vector operations
+        "expand-remainder",  # the backend has a loop over bits
         *_LOWERED,
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now

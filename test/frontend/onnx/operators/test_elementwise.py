@@ -218,6 +218,28 @@ def test_remainders_of_floats():
     cases.compare_with_onnxruntime()
 
 
+def test_remainders_are_exact():
+    """Any f32, close to whole quotients, huge ones, and what has no remainder."""
+    drawn = np.random.default_rng(0)
+    bits = drawn.integers(0, 1 << 32, (2, 3000), dtype=np.uint32).view(np.float32)
+    near = [drawn.integers(1, 1 << n, 3000).astype(np.float32) for n in (24, 12)]
+    special = np.array([0, -0.0, 1, -6, np.inf, -np.inf, np.nan, 3e38], np.float32)
+    sides = [
+        np.concatenate([bits[0], near[0] * 32, np.repeat(special, 8)]),
+        np.concatenate([bits[1], near[1], np.tile(special, 8)]),
+    ]
+    for side in sides:
+        side[np.abs(side) < 2.0**-100] *= 0  # no remainder is subnormal: the runtime flushes such
+    cases = Cases(opset=22)
+    cases.add("Mod", *sides, fmod=1)
+    with np.errstate(all="ignore"):
+        expected = np.fmod(*sides)
+    (found,) = run_compiled(cases.model(), cases.feeds)
+    np.testing.assert_array_equal(found, expected)
+    signed = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[signed], np.signbit(expected)[signed])
+
+
 def test_powers():
     cases = Cases(opset=22)
     bases = np.array([-3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, np.inf, -np.inf, np.nan], np.float32)
