@@ -79,8 +79,20 @@ def pow_(a, b):
     base, exponent = graph.type_of(a).dtype, graph.type_of(b).dtype
     if graph.is_integer(base) and graph.is_float(exponent):
         wide = graph.pow_(graph.cast(a, to=np.float64), graph.cast(b, to=np.float64))
-        return graph.cast(wide, to=base)
+        return graph.cast(_rounded_if_close(wide), to=base)
     return graph.pow_(a, b if exponent == base else graph.cast(b, to=base))
+
+
+_POWER_ERROR = 2.0**-46
+"""The relative error of powers in f64 is below this."""
+
+
+def _rounded_if_close(x: ir.Value) -> ir.Value:
+    """Powers `x` in f64, those whole that may be: the whole part of 7.999 would be 7."""
+    whole = graph.round_(x)
+    distance, size = graph.abs_(graph.sub(x, whole)), graph.abs_(x)
+    close = graph.less_or_equal(distance, graph.mul(size, graph.splat_like(_POWER_ERROR, x)))
+    return graph.where(close, whole, x)
 
 
 @onnx_op("Mod", since=10)

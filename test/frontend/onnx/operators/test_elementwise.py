@@ -251,6 +251,8 @@ def test_powers():
     cases.add("Pow", _normal(20), _random.integers(-5, 5, 20))
     cases.add("Pow", _random.integers(-5, 5, 20).astype(np.int32), _random.integers(0, 5, 20))
     cases.add("Pow", _random.integers(0, 50, 20), np.full(20, 0.5, np.float32))
+    for exponent in (0.5, 1.5, 2.0, 3.0):  # 25 ** 0.5 is not 4, nor 2 ** 3.0 7
+        cases.add("Pow", np.arange(200), np.full(200, exponent, np.float32))
     cases.compare_with_onnxruntime()
     signs = Cases(opset=22)
     signs.add(
