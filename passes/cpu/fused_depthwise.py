@@ -15,12 +15,10 @@ from ..infra.query import has_one_use
 from ..infra.registry import register
 from ..infra.report import RewriteStatistics
 from ..infra.skipping import SKIPPED, op_shapes
+from ..kernels.sliding_depthwise import WEIGHTS_SHARE
 
 SCRATCH_SHARE = 1 / 2
 """L2 budget for one workgroup's intermediates, as a share."""
-WEIGHTS_SHARE = 1 / 2
-"""L2 budget for the weights, as a share: larger weights are better split between threads than read
-by each."""
 INNER_PIXELS = 48
 """Rows of a matmul that are computed at a time, if there are as many: its weights are read each
 time."""
@@ -119,9 +117,17 @@ def choose_tiling(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Row
 
 def _sliding(roots: list[Root], cpu: CpuModel, threads: int) -> graph.RowTiling | str:
     """The tiling for images whose rows or pixels are known only when the model runs."""
-    if not _reads_weights_alone(roots, cpu):
+    if not _reads_weights_alone(roots, cpu) and not _shares_panels(roots, threads):
         return SHARED_WEIGHTS
     return graph.RowTiling(threads, 1, 1, "sliding")
+
+
+def _shares_panels(roots: list[Root], threads: int) -> bool:
+    """Return whether threads can share the panels of channels of `roots` about evenly."""
+    if not graph.can_split_channels(roots):
+        return False
+    panels = graph.type_of(roots[0].w).static_shape[0]
+    return -(-panels // threads) * threads <= panels * MAX_COST
 
 
 def _reads_weights_alone(roots: list[Root], cpu: CpuModel) -> bool:

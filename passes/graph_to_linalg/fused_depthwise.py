@@ -134,7 +134,12 @@ def _sliding_shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> SlidingDepthwis
         matmul = roots[-1]
         assert isinstance(matmul, graph.PackedMatmulOp)
         last = _block(matmul, None, cpu)
-    return SlidingDepthwiseShape(shape_of(op.depthwise), first, last, op.tiling.row_blocks)
+    if isinstance(first, BlockMatmulShape):
+        first = replace(first, nc_panels=1)
+    by_panels = graph.can_split_channels(roots)
+    return SlidingDepthwiseShape(
+        shape_of(op.depthwise), first, last, op.tiling.row_blocks, by_panels
+    )
 
 
 def _dynamic_sizes(op: graph.FusedDepthwiseOp) -> list[Dim]:

@@ -126,9 +126,17 @@ class DirectConvRows(VectorEmitter, ABC):
             first = self.add(self.times(plane, planes.stride), -planes.low)
         self.row_of(position, self.times(batch, self.image_rows), row, panel, first)
 
-    def rows_of(self, position: ir.Value, count: Index, origin: ir.Value, row: ir.Value) -> None:
+    def rows_of(
+        self,
+        position: ir.Value,
+        count: Index,
+        origin: ir.Value,
+        row: ir.Value,
+        panels: tuple[ir.Value, ir.Value] | None = None,
+    ) -> None:
         """Emit `count` result rows of one image, from row `position` on, into the rows of the
-        result buffer from `row` on. Row 0 of the image is row `origin` of its buffer."""
+        result buffer from `row` on, by all panels, or those from the first of `panels` to before
+        the second. Row 0 of the image is row `origin` of its buffer."""
 
         def panel(panel: ir.Value) -> None:
             def line(line: ir.Value) -> None:
@@ -136,7 +144,8 @@ class DirectConvRows(VectorEmitter, ABC):
 
             self.repeat(0, count, line)
 
-        self.repeat(0, self.shape.panels, panel)
+        first, behind = panels or (0, self.shape.panels)
+        self.repeat(first, behind, panel)
 
     def row_of(
         self,

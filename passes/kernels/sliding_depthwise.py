@@ -6,6 +6,9 @@ last matmul follow. The image rows are in a ring buffer of the workgroup (storag
 Kelley et al.: Halide, 2013), so that each is computed once but at the edges of workgroups, and
 memory does not grow with the height of images. Any size of the images may be known only at run
 time.
+
+If no matmul follows, and a matmul comes first, a workgroup may compute one panel of channels of all
+rows instead, so that none is computed twice. The run chooses what costs less.
 """
 
 from collections.abc import Sequence
@@ -19,7 +22,7 @@ from .emitter import Registers
 from .fused_depthwise import DepthwiseSteps, DepthwiseStepsEmitter, StageOperands
 from .image_extents import ImageSizes, known_sizes
 from .loops import while_
-from .packed_matmul import MatmulEmitter
+from .packed_matmul import MatmulEmitter, MatmulShape
 from .sizes import Index, index, product
 
 PIXELS = 48
@@ -33,6 +36,13 @@ FEW_ROWS = 4
 """Rows for each thread below which threads share the pixels of rows, and not the rows."""
 MANY_PIXELS = 16
 """Pixels for each thread from which they do."""
+WEIGHTS_SHARE = 1 / 2
+"""L2 budget for the weights, as a share: larger weights are better split between threads than read
+by each."""
+PANEL_PIXELS = 192
+"""Pixels that a workgroup of one panel multiplies at a time, at least."""
+PANEL_IMAGE_SHARE = 1
+"""L2 budget, as a share, for the images that workgroups of one panel read again and again."""
 
 
 _BELOW = arith.CmpIPredicate.ult
@@ -43,6 +53,9 @@ class SlidingDepthwiseShape(DepthwiseSteps):
     """The sizes of a kernel."""
 
     threads: int
+    splits_panels: bool = False
+    """True if workgroups may be panels of channels: the first step is a matmul of the same panels,
+    and no matmul follows."""
 
     @property
     def reach(self) -> int:
@@ -73,20 +86,44 @@ class SlidingDepthwiseShape(DepthwiseSteps):
     # Workgroups
 
     @property
-    def workgroups(self) -> int:
-        """Workgroups, if no size depends on the run."""
-        shares = self.depthwise.rows // (ROWS * self.threads)
-        return self.threads * min(max(shares, 1), SHARES)
+    def workgroups(self) -> ir.Value:
+        """Workgroups, if no size depends on the run, at the insertion point."""
+        return self.count_workgroups()
 
     def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
         """Workgroups, for the sizes that depend on the run, in the order of `split_sizes`."""
-        depthwise = self.depthwise
         _, given = self.split_sizes(dynamic)
-        sizes = ImageSizes.of(depthwise.image, depthwise.result, given)
+        sizes = ImageSizes.of(self.depthwise.image, self.depthwise.result, given)
+        shares = self._row_shares(sizes)
+        if not self.splits_panels:
+            return shares
+        return arith.select(self.is_by_panels(sizes), index(self.depthwise.panels), shares)
+
+    def _row_shares(self, sizes: ImageSizes) -> ir.Value:
+        """Workgroups that share the rows of all images."""
         rows = index(product(sizes.images, sizes.result_height))
         shares = arith.divui(rows, index(ROWS * self.threads))
         shares = arith.minui(arith.maxui(shares, index(1)), index(SHARES))
         return arith.muli(shares, index(self.threads))
+
+    def is_by_panels(self, sizes: ImageSizes) -> ir.Value:
+        """A flag: workgroups are panels of channels. Threads had better share many weights;
+        otherwise, images fit in the cache, and threads without a panel lose no more than is
+        computed twice at the edges of shares of rows."""
+        assert isinstance(self.first, MatmulShape)
+        convolution, panels = self.depthwise, self.depthwise.panels
+        weights = self.first.k * self.first.columns + convolution.taps * panels * convolution.nr
+        if 4 * weights > self.first.cpu.l2_bytes * WEIGHTS_SHARE:
+            return arith.constant(ir.IntegerType.get_signless(1), 1)
+        pixels = product(product(sizes.images, sizes.height), sizes.width)
+        budget = int(self.first.cpu.l2_bytes * PANEL_IMAGE_SHARE) // (4 * self.first.k)
+        fits = arith.cmpi(_BELOW, index(pixels), index(budget))
+        idle = -panels % self.threads
+        rows = product(sizes.images, sizes.height)
+        twice = max(self.reach - convolution.strides[0], 0) * panels
+        edges = arith.subi(self._row_shares(sizes), index(1))
+        unequal, computed = index(product(rows, idle)), arith.muli(edges, index(twice))
+        return arith.andi(fits, arith.cmpi(arith.CmpIPredicate.ule, unequal, computed))
 
     def split_sizes(
         self, dynamic: Sequence[ir.Value]
@@ -119,9 +156,14 @@ class SlidingDepthwiseShape(DepthwiseSteps):
         )
 
     def rows_at_a_time(self, sizes: ImageSizes) -> ir.Value:
-        """Result rows that are computed at a time: those of `PIXELS` pixels, rounded up."""
+        """Result rows that are computed at a time: those of `PIXELS` pixels, or of `PANEL_PIXELS`
+        by a panel, rounded up. All panels are in the memory of one workgroup of all channels, and
+        of those beside it."""
+        pixels = index(PIXELS)
+        if self.splits_panels:
+            pixels = arith.select(self.is_by_panels(sizes), index(PANEL_PIXELS), pixels)
         longest = arith.maxui(index(sizes.width), index(sizes.result_width))
-        return arith.ceildivui(index(PIXELS), arith.maxui(longest, index(1)))
+        return arith.ceildivui(pixels, arith.maxui(longest, index(1)))
 
 
 class RingConvEmitter(DirectConvEmitter):
@@ -167,7 +209,10 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         if isinstance(self.first, DirectConvEmitter):
             self.first.bind(*of_first)
         self.depthwise.bind(*of_depthwise)
-        self.at_a_time = shape.rows_at_a_time(self.depthwise.sizes)
+        sizes = self.depthwise.sizes
+        self.at_a_time = shape.rows_at_a_time(sizes)
+        workgroups = shape.count_workgroups(*dynamic)
+        workgroup_id, workgroups = self._set_panels(workgroup_id, workgroups)
         stride = shape.depthwise.strides[0]
         ring = self.add(self.times(self.add(self.at_a_time, -1), stride), shape.reach)
         self.ring = _Ring(self.times(ring, workgroup_id), ring)
@@ -175,10 +220,9 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         if isinstance(self.depthwise, RingConvEmitter):
             self.depthwise.ring_rows = ring
 
-        sizes = self.depthwise.sizes
         rows = self.index(product(sizes.images, sizes.result_height))
-        columns = shape.count_columns(rows, sizes.result_width)
-        shares = arith.divui(shape.count_workgroups(*dynamic), columns)
+        columns = arith.minui(shape.count_columns(rows, sizes.result_width), workgroups)
+        shares = arith.divui(workgroups, columns)
         share, part = arith.divui(workgroup_id, columns), arith.remui(workgroup_id, columns)
         self._set_span(part, columns)
         low = arith.divui(arith.muli(share, rows), shares)
@@ -188,6 +232,22 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
             lambda row, _: arith.cmpi(_BELOW, row, high),
             lambda row, done: self._rows(row, high, done),
         )
+
+    def _set_panels(
+        self, workgroup_id: ir.Value, workgroups: ir.Value
+    ) -> tuple[ir.Value, ir.Value]:
+        """Set the panels of a workgroup of `workgroups`: all, or one. Returns its number among
+        those that share the rows, and how many these are."""
+        zero, one = self.index(0), self.index(1)
+        self.panels = zero, self.index(self.shape.depthwise.panels)
+        if not self.shape.splits_panels:
+            return workgroup_id, workgroups
+        alone = self.shape.is_by_panels(self.depthwise.sizes)
+        self.panels = (
+            arith.select(alone, workgroup_id, zero),
+            arith.select(alone, self.add(workgroup_id, 1), self.panels[1]),
+        )
+        return arith.select(alone, zero, workgroup_id), arith.select(alone, one, workgroups)
 
     def _set_span(self, part: ir.Value, parts: ir.Value) -> None:
         """Set the pixels of rows that are computed: `part` of `parts`."""
@@ -228,7 +288,7 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
             done = self._compute(batch, position, count, done)
             origin = self.ring.first
         target = row if self.last is None else self.target
-        self.depthwise.rows_of(position, count, origin, target)
+        self.depthwise.rows_of(position, count, origin, target, self.panels)
         if self.last is not None:
             self._multiply_result(self.last, target, row, count)
         return [arith.addi(row, count), done]
@@ -279,6 +339,7 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         width, two = self.index(self.depthwise.sizes.width), self.index(2)
         turn = arith.subi(arith.addi(start, self.ring.rows), arith.remui(start, self.ring.rows))
         turn = arith.minui(turn, end)
+        panels = self.panels if self.shape.splits_panels else (0, first.shape.panels)
 
         def part(number: ir.Value) -> None:
             behind = arith.cmpi(arith.CmpIPredicate.ne, number, self.index(0))
@@ -288,7 +349,7 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
             pixels = arith.select(self.whole, pixels, self.read.pixels)
             row = arith.addi(arith.muli(arith.addi(origin, low), width), self.read.first)
             result = arith.addi(arith.muli(self.ring.place(low), width), self.read.first)
-            first.rows(row, result, self.index(0), pixels)
+            self.repeat(*panels, lambda panel: first.rows(row, result, panel, pixels))
 
         self.repeat(0, arith.select(self.whole, two, arith.subi(end, start)), part)
 

@@ -131,6 +131,27 @@ def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize(("stride", "pad"), [(1, 1), (3, 0)])
+def test_panels_of_named_sizes(stride, pad):
+    """The run decides whether threads share panels of channels, or the rows of many images."""
+    model, feeds = _residual_block("Relu", wide=128, stride=stride, pad=pad)
+    del model.graph.node[-2:]
+    model.graph.node.append(helper.make_node("Softmax", ["a4"], ["y"], axis=3))
+    for axis, name in zip((0, 2, 3), "nhw", strict=True):
+        model.graph.input[0].type.tensor_type.shape.dim[axis].dim_param = name
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    cpu = CpuModel(512, l2_bytes=128 << 10)
+    with graphc.compile(
+        model, pipeline=graph_pipeline("cpu", cpu, threads=2), threads=2
+    ) as compiled:
+        assert compiled.report.rewrites["fuse-depthwise"].count == 2
+        for shape in ((1, 3, 7, 5), (3, 3, 50, 33), (2, 3, 9, 40), (1, 3, 7, 5)):
+            x = np.resize(feeds["x"], shape)
+            (expected,) = session.run(None, {"x": x})
+            (found,) = compiled.run(None, {"x": x})
+            np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
 def test_steps_without_vectors():
     """Operators after a step that the kernel cannot vectorize are computed separately."""
     model, feeds = _residual_block("Atan")
