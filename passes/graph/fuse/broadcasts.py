@@ -6,6 +6,7 @@ import numpy as np
 
 from ....dialects import graph
 from ....dialects.locations import node_name
+from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import has_one_use
@@ -79,14 +80,16 @@ class _Grower:
 
     def is_for_group(self, op: graph.GraphOp) -> bool:
         """Return whether `op` begins a group: a repeat that is used, or what has an operand that is
-        repeated or broadcast at run time."""
+        repeated, broadcast at run time, or broadcast along the pixels of images of named size."""
         if _result(op) in self.taken:
             return False
         if isinstance(op, graph.RepeatOp):
             return self._is_used(op)
         wanted = graph.type_of(_result(op)).shape
         return any(
-            _is_repeated(value) or _is_broadcast_at_run_time(graph.type_of(value).shape, wanted)
+            _is_repeated(value)
+            or _is_broadcast_at_run_time(graph.type_of(value).shape, wanted)
+            or _is_broadcast_along_pixels(graph.type_of(value).shape, wanted)
             for value in op.operation.operands
         )
 
@@ -143,6 +146,20 @@ def _is_repeated(value: ir.Value) -> bool:
 def _is_broadcast_at_run_time(shape: graph.Shape, wanted: graph.Shape) -> bool:
     pairs = zip(reversed(shape), reversed(wanted), strict=False)
     return any(size not in (1, other) for size, other in pairs)
+
+
+def _is_broadcast_along_pixels(shape: graph.Shape, wanted: graph.Shape) -> bool:
+    """Return whether an operand of `shape` has a row for each image of `wanted`, of named size,
+    that all its pixels share, as the gate of a squeeze-and-excitation block has. The backend does
+    not merge the axes of such images, and writes to memory that it reuses less."""
+    if len(shape) != len(wanted) or len(shape) < 3 or not any(isinstance(n, Dim) for n in wanted):
+        return False
+    (images, *pixels, features), (_, *among, last) = shape, wanted
+    return (
+        images != 1
+        and features == last != 1
+        and any(size == 1 != of for size, of in zip(pixels, among, strict=True))
+    )
 
 
 def _reason_against(op: graph.GraphOp) -> str | None:

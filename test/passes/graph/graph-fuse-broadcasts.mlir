@@ -1,7 +1,7 @@
 // RUN: gc-opt --graph-fuse-broadcasts --split-input-file %s | filecheck %s
 // RUN: gc-opt --graph-fuse-broadcasts --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
-// REPORT: 3 x fuse-broadcasts: 
+// REPORT: 4 x fuse-broadcasts: 
 // REPORT: 1 declined by fuse-broadcasts, only f32 is computed this way: ints
 // REPORT: 1 declined by fuse-broadcasts, the elements of rows are not repeated as often as divides a vector: columns
 
@@ -55,4 +55,21 @@ func.func @declined(%x: tensor<?xi32, ["n"]>, %y: tensor<?xi32, ["m"]>, %z: tens
   %0 = "graph.add"(%x, %y) : (tensor<?xi32, ["n"]>, tensor<?xi32, ["m"]>) -> tensor<?xi32, ["broadcast(m, n)"]> loc("ints")
   %1 = "graph.repeat"(%z) {repeats = array<i64: 1, 3>} : (tensor<2x8xf32>) -> tensor<2x24xf32> loc("columns")
   return %0, %1 : tensor<?xi32, ["broadcast(m, n)"]>, tensor<2x24xf32>
+}
+
+// -----
+
+// The pixels of an image of named size share the gate of their channels; one of the columns does not
+// differ between images.
+// CHECK-LABEL: @gate
+// CHECK: %[[Y:.*]] = "graph.fused"
+// CHECK-NEXT: "graph.mul"(%arg0, %arg1)
+// CHECK: kind = "broadcast"
+// CHECK: "graph.mul"(%[[Y]], %arg2)
+func.func @gate(%x: tensor<?x6x?x64xf32, ["n", "w"]>, %gate: tensor<?x1x1x64xf32, ["n"]>, %column: tensor<64xf32>) -> tensor<?x6x?x64xf32, ["n", "w"]> {
+  %0 = "graph.mul"(%x, %gate) : (tensor<?x6x?x64xf32, ["n", "w"]>, tensor<?x1x1x64xf32, ["n"]>) -> tensor<?x6x?x64xf32, ["n", "w"]>
+  %1 = "graph.exp"(%0) : (tensor<?x6x?x64xf32, ["n", "w"]>) -> tensor<?x6x?x64xf32, ["n", "w"]>
+  %2 = "graph.mul"(%0, %column) : (tensor<?x6x?x64xf32, ["n", "w"]>, tensor<64xf32>) -> tensor<?x6x?x64xf32, ["n", "w"]>
+  %3 = "graph.add"(%1, %2) : (tensor<?x6x?x64xf32, ["n", "w"]>, tensor<?x6x?x64xf32, ["n", "w"]>) -> tensor<?x6x?x64xf32, ["n", "w"]>
+  return %3 : tensor<?x6x?x64xf32, ["n", "w"]>
 }
