@@ -130,6 +130,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "workaround-repeated-reductions",  # what is computed twice is one value by now
         f"{_MERGES}{{{{threads={{threads}} sharing={{sharing}}}}}}",  # while they claim nothing
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
+        "transient-size-classes",  # of kernels as they finally are
         "externalize-transients{{bytes={transients}}}",  # of which the next one has none
         "dps-entry{{sized-by-shapes={sized_by_shapes}}}",  # with all that has become
         # of the first one

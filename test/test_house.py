@@ -72,6 +72,7 @@ FLOORS = {
             "cpu_model",
             "dialects",
             "passes/infra",
+            "passes/analysis",
             "passes/kernels",
             "passes/graph_to_linalg",
         ),

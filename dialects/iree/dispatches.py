@@ -1,6 +1,6 @@
 """Rewriting of hand-written kernels and their dispatches after both have been emitted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ...mlir import arith, func, ir, memref
@@ -96,6 +96,33 @@ class Dispatch:
         before = sum(dynamic[:number])
         sizes = list(self.op.operands)[len(self.op.operands) - self._segments[_RESULTS] :]
         return sizes[before : before + dynamic[number]]
+
+    def enlarge(self, results: Mapping[int, ir.Value]) -> None:
+        """Replace this dispatch by one of which some `results`, by number, are the front of a
+        buffer of so many elements.
+
+        IREE takes a reshape of a tensor to a smaller one for the same memory.
+        """
+        types, sizes, flat = list[ir.Type](), list[ir.Value](), [_DYNAMIC]
+        for number, result in enumerate(self.op.results):
+            own, size = ir.RankedTensorType(result.type), results.get(number)
+            types.append(own if size is None else ir.RankedTensorType.get(flat, own.element_type))
+            sizes += self.sizes_of(number) if size is None else [size]
+        before = len(self.op.operands) - self._segments[_RESULTS]
+        segments = [*self._segments[:_RESULTS], len(sizes)]
+        attributes = {name: self.op.attributes[name] for name in ("entry_points", "tied_operands")}
+        with ir.InsertionPoint(self.op), self.op.location:
+            new = ir.Operation.create(
+                self.op.name,
+                results=types,
+                operands=[*list(self.op.operands)[:before], *sizes],
+                attributes=attributes | {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)},
+            )
+            for number, (old, made) in enumerate(zip(self.op.results, new.results, strict=True)):
+                if number in results:
+                    made = reshape(made, [results[number]], old.type, self.sizes_of(number))
+                old.replace_all_uses_with(made)
+        self.op.erase()
 
     def call(self, times: int) -> "Dispatch":
         """Replace this dispatch by one of at most `times` workgroups. The kernel receives the
@@ -290,6 +317,19 @@ def _dimension_of(name: str) -> ir.Value:
     index = ir.IndexType.get()
     zero: dict[str, ir.Attribute] = {"dimension": ir.IntegerAttr.get(index, 0)}
     return ir.Operation.create(name, results=[index], attributes=zero).result
+
+
+def reshape(
+    x: ir.Value, sizes: Sequence[ir.Value], type_: ir.Type, dims: Sequence[ir.Value]
+) -> ir.Value:
+    """The tensor `x`, with dynamic `sizes`, as one of `type_` with the dynamic sizes `dims`."""
+    segments = ir.DenseI32ArrayAttr.get([1, len(sizes), len(dims)])
+    return ir.Operation.create(
+        "flow.tensor.reshape",
+        results=[type_],
+        operands=[x, *sizes, *dims],
+        attributes={"operandSegmentSizes": segments},
+    ).result
 
 
 def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:

@@ -14,6 +14,7 @@ from ...dialects.symbolic import Dim
 from ...mlir import ir
 from .dispatches import dispatched_buffers
 from .liveness import LiveBuffer, Liveness, liveness
+from .size_classes import LARGE, USUAL, size_classes
 
 ALIGNMENT = 64
 """The alignment of every address and size on CPUs, in bytes."""
@@ -64,13 +65,28 @@ def place_buffers(buffers: Sequence[LiveBuffer]) -> tuple[list[int], int]:
             offsets[number] = size
             size += _aligned(buffer.bytes)
     rest = [n for n, buffer in enumerate(buffers) if buffer.kind not in ("input", "output")]
-    by_size_expression: dict[Dim | None, list[int]] = {None: []}
-    for number in rest:
-        by_size_expression.setdefault(buffers[number].size_expression, []).append(number)
-    size = _pack_best_fit(buffers, by_size_expression.pop(None), offsets, size)
-    for numbers in by_size_expression.values():
-        size = _pack_alike(buffers, numbers, offsets, size)
+    static = [number for number in rest if buffers[number].size_expression is None]
+    size = _pack_best_fit(buffers, static, offsets, size)
+    dynamic = {
+        number: expression
+        for number in rest
+        if (expression := buffers[number].size_expression) is not None
+    }
+    numbers = list(dynamic)
+    for members in size_classes(_samples(list(dynamic.values()))):
+        size = _pack_alike(buffers, [numbers[n] for n in sorted(members)], offsets, size)
     return offsets, size
+
+
+def _samples(expressions: Sequence[Dim]) -> list[list[int]]:
+    """The values of size `expressions` if all names are usual, and if each is large."""
+    names = sorted(set().union(*(expression.symbols() for expression in expressions)))
+    usual = dict.fromkeys(names, USUAL)
+    points = [usual, *(usual | {name: LARGE} for name in names)]
+    return [
+        [graph.static_size(expression.evaluate(point)) for point in points]
+        for expression in expressions
+    ]
 
 
 def _pack_best_fit(
@@ -98,9 +114,9 @@ def _pack_best_fit(
 def _pack_alike(
     buffers: Sequence[LiveBuffer], numbers: Sequence[int], offsets: list[int], base: int
 ) -> int:
-    """Place buffers of one dynamic size: they share slots with each other alone. Returns the end of
-    the last slot."""
-    size = _aligned(buffers[numbers[0]].bytes)
+    """Place buffers of one size class: they share slots of the largest size with each other alone.
+    Returns the end of the last slot."""
+    size = _aligned(max(buffers[number].bytes for number in numbers))
     ends: list[int] = []  # the last step of the buffer in each slot
     for number in sorted(numbers, key=lambda number: buffers[number].begin):
         free = (slot for slot, end in enumerate(ends) if end < buffers[number].begin)

@@ -52,5 +52,6 @@ def test_outputs_share_nothing():
 def test_sizes_that_only_the_run_knows_share_with_their_like():
     buffers = [buffer(64, 0, 1, named=True), buffer(64, 2, 1), buffer(64, 2, 1, named=True)]
     assert place_buffers(buffers) == ([64, 0, 64], 256)
-    other = buffer(128, 2, 1, named=True)
-    assert place_buffers([buffers[0], other]) == ([0, 192], 576)
+    larger, much_larger = buffer(128, 2, 1, named=True), buffer(640, 2, 1, named=True)
+    assert place_buffers([buffers[0], larger]) == ([0, 0], 384)
+    assert place_buffers([buffers[0], much_larger]) == ([1920, 0], 2112)
