@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from conformance.cases import load_cases
 from graphc.benchmarks import measure
 from graphc.placement import confirmation, measurement
 from graphc.runtime.device import device
@@ -20,6 +19,7 @@ from graphc.tuning import trials
 from harness import compiled_together
 from harness.compile_once import CompileOnce, prune
 from harness.early_tests import EarlyTests
+from harness.kept_suite import kept_cases
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and children inherit that; the
 # tests that interrupt something need what Python does otherwise.
@@ -185,7 +185,7 @@ def compiled_alone():
 def suite():
     """ONNX's backend test suite. It is not loaded at collection time, because each process collects
     all tests."""
-    cases = load_cases()
+    cases = kept_cases(COMPILED)
     gc.freeze()  # or every compile would look for garbage among them
     return cases
 
