@@ -91,10 +91,13 @@ def family_cases():
 
 @pytest.fixture(scope="module")
 def on_vulkan(by_name):
-    """Outcomes of the cases by name, whose programs are compiled together."""
+    """Outcomes of the cases by name, whose programs are compiled together.
+
+    They run in one round: a call of a device in software takes a hundredth of a second at least.
+    """
 
     def run(name):
-        outcome = run_case(by_name[name], 300, target="vulkan", host=False)
+        outcome = run_case(by_name[name], 300, rounds=1, target="vulkan", host=False)
         gc.collect()  # the threads of an open device in software keep cores busy
         return outcome
 

@@ -12,15 +12,20 @@ from onnx.backend.test.runner import Runner
 from graphc.errors import GraphcError
 from graphc.onnx_backend import GraphcBackendRep
 from graphc.runtime import load
-from harness.variation import order_of_calls, other_values
+from harness.variation import ROUNDS, order_of_calls, other_values
 
 from .cases import SuiteCase
 
 
 def check_calls(
-    case: SuiteCase, prepared: GraphcBackendRep, inputs: Sequence[Any], expected: Sequence[Any]
+    case: SuiteCase,
+    prepared: GraphcBackendRep,
+    inputs: Sequence[Any],
+    expected: Sequence[Any],
+    rounds: int = ROUNDS,
 ) -> None:
-    """Call the model alternately with `inputs` and with other inputs of the same shapes.
+    """Call the model alternately with `inputs` and with other inputs of the same shapes, each twice
+    in a row, in `rounds`.
 
     Raises AssertionError if `inputs` do not give `expected` or not the same bits each time, or if
     other inputs give other results than in a model without earlier calls. The suite does not define
@@ -31,7 +36,7 @@ def check_calls(
     random = np.random.default_rng(0)
     others = [_other(value, random) for value in inputs]
     alone = _alone(prepared, others)
-    for number in order_of_calls(1 if alone is None else 2):
+    for number in reversed(order_of_calls(1 if alone is None else 2, rounds)):
         if number == 0:
             _require_same(first, prepared.run(inputs), "called again, output")
         else:

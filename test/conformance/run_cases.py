@@ -14,6 +14,7 @@ from graphc.compiler.driver import make_options, to_module
 from graphc.errors import BackendTimeoutError, GraphcError, UnsupportedModelError
 from graphc.onnx_backend import GraphcBackend, GraphcBackendRep
 from harness.isolation import Lost, call_each
+from harness.variation import ROUNDS
 
 from .calls import check_calls
 from .case_outcome import CaseOutcome, CaseStatus
@@ -91,9 +92,9 @@ def _run_named(
     )
 
 
-def run_case(case: SuiteCase, timeout: float, **options: Any) -> CaseOutcome:
-    """Compile `case` within `timeout` seconds with `options` of the backend, run it, and
-    compare."""
+def run_case(case: SuiteCase, timeout: float, rounds: int = ROUNDS, **options: Any) -> CaseOutcome:
+    """Compile `case` within `timeout` seconds with `options` of the backend, run it in `rounds`
+    (see `check_calls`), and compare."""
 
     def run() -> bool:
         settings = {"cache": False, **options}
@@ -102,7 +103,7 @@ def run_case(case: SuiteCase, timeout: float, **options: Any) -> CaseOutcome:
         )
         assert isinstance(prepared, GraphcBackendRep)
         for inputs, expected in case.data_sets():
-            check_calls(case, prepared, inputs, expected)
+            check_calls(case, prepared, inputs, expected, rounds)
         return prepared.model.native
 
     return outcome_of(case, timeout, run)

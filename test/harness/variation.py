@@ -17,13 +17,12 @@ SHARES = (0.0, 0.2, 0.5, 0.8, 1.0)
 Dims = Sequence[int | str | None]
 
 
-def order_of_calls(count: int) -> list[int]:
-    """The order of calls with `count` inputs, as their numbers: each twice in a row, in three
-    rounds.
+def order_of_calls(count: int, rounds: int = ROUNDS) -> list[int]:
+    """The order of calls with `count` inputs, as their numbers: each twice in a row, in `rounds`.
 
     A second call may reuse the sizes of the first, and the next call follows it.
     """
-    return [number for _ in range(ROUNDS) for number in range(count) for _ in range(2)]
+    return [number for _ in range(rounds) for number in range(count) for _ in range(2)]
 
 
 def other_values(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
