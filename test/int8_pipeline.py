@@ -1,6 +1,9 @@
 """Tests of kernels for the units that multiply 8-bit integers: the passes that lead to these
 kernels, alone, and operands."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,6 +20,22 @@ HALF = {"amx": 0, "avx512vnni": 1, "avxvnni": 1, "avx2": 0}
 """Which half of the cases a unit computes where they are of what does not depend on the unit. CPUs
 with AVX-512 have both halves."""
 each_unit = pytest.mark.parametrize("unit", list(NEEDED))
+
+
+def each_unit_with(
+    names: str, first: Any, second: Any, both: Sequence[str] = ()
+) -> pytest.MarkDecorator:
+    """Parametrize a test by a unit and `names`: units of one half get the values `first`, those of
+    the other `second`, and units in `both` get both."""
+    halves = {unit: (first, second)[half] for unit, half in HALF.items()}
+    pairs = [
+        (unit, *(values if isinstance(values, tuple) else (values,)))
+        for unit in NEEDED
+        for values in ((first, second) if unit in both else (halves[unit],))
+    ]
+    return pytest.mark.parametrize(f"unit,{names}", pairs)
+
+
 PIPELINE = (
     "graph-fold-constants{{keep-quantized=true}},graph-simplify,"
     "cpu-integer-contractions{{unit={0} exact={2}}},graph-convert-layout,graph-simplify,"

@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from int8_pipeline import HALF, each_unit, extreme_bytes, pipeline_of, require
+from int8_pipeline import HALF, each_unit, each_unit_with, extreme_bytes, pipeline_of, require
 from numerics import build_model
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
@@ -42,6 +42,9 @@ GROUPED = [
     ((1, 16, 2, 1), 16, (3, 3), (1, 1), (1, 1), (3, 3, 3, 3), 16),
     ((2, 24, 4, 6, 8), 24, (3, 3, 3), (1, 2, 1), (2, 1, 1), (2, 1, 1, 1, 1, 1), 24),
 ]
+
+PACKING = ("amx", "avx512vnni", "avxvnni")
+"""Units that pad few channels and narrow results."""
 
 
 @each_unit
@@ -103,8 +106,7 @@ def test_conv_integer(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@each_unit
-@pytest.mark.parametrize("known", [True, False])
+@each_unit_with("known", True, False, both=PACKING)
 def test_few_channels(unit, known):
     """Images of two and three channels are padded to a group of four, where that is faster."""
     require(unit)
@@ -130,8 +132,7 @@ def test_few_channels(unit, known):
         np.testing.assert_array_equal(ours, theirs)
 
 
-@each_unit
-@pytest.mark.parametrize("known", [True, False])
+@each_unit_with("known", False, True, both=PACKING)
 def test_few_features(unit, known):
     """Results narrower than a vector, of which masks store bytes with AVX-512."""
     require(unit)
@@ -161,8 +162,7 @@ def test_few_features(unit, known):
         assert steps.max() < 1.5
 
 
-@each_unit
-@pytest.mark.parametrize("known", [True, False])
+@each_unit_with("known", False, True)
 def test_weights_with_zero_points(unit, known):
     """Unsigned weights: their zero point takes off sums over windows, or rows, of the input."""
     require(unit)
@@ -243,8 +243,7 @@ def _residual_net(activations, powers: bool = False) -> QuantizedNodes:
     return net
 
 
-@each_unit
-@pytest.mark.parametrize(("images", "activations"), [(1, np.uint8), ("images", np.int8)])
+@each_unit_with("images,activations", (1, np.uint8), ("images", np.int8))
 def test_quantized_net(unit, images, activations):
     require(unit)
     net = _residual_net(activations)
@@ -386,8 +385,7 @@ def test_activations_of_16_bits(unit, known, activations):
         assert (apart > 0).mean() < 5e-3
 
 
-@each_unit
-@pytest.mark.parametrize("activations", [np.uint8, np.int8])
+@each_unit_with("activations", np.int8, np.uint8)
 def test_qlinear_operators(unit, activations):
     require(unit)
     random, net = np.random.default_rng(5), QuantizedNodes(activations, seed=5)
