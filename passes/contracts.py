@@ -10,7 +10,6 @@ A contract is a table; its check lists all violations at once, each with its nod
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..dialects import graph
 from ..dialects.locations import node_name
@@ -141,7 +140,7 @@ def check_linalg(module: ir.Module) -> None:
 def check(module: ir.Module, contract: Contract) -> None:
     """Verify `module` and hold it to `contract`. VerificationError lists all violations."""
     verify(module)
-    problems = list(_violations(module.operation, contract))
+    problems = _violations(module.operation, contract)
     if not problems:
         return
     rest = len(problems) - MAX_LISTED
@@ -149,24 +148,46 @@ def check(module: ir.Module, contract: Contract) -> None:
     raise VerificationError(f"the program breaks the {contract.name} contract:\n{listing}")
 
 
-def _violations(op: Any, contract: Contract) -> Iterator[str]:
-    """The violations of `op` and, unless it is illegal itself, of the ops within."""
-    operation = op.operation
-    name = operation.name
+def _violations(module: ir.Operation, contract: Contract) -> list[str]:
+    """The violations of `module` and of the ops within, but for those within illegal ones."""
+    problems: list[str] = []
+    of_names: dict[str, tuple[bool, str | None]] = {}
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        name = op.name
+        if name not in of_names:
+            of_names[name] = _name_problem(name, contract)
+        legal, problem = of_names[name]
+        if problem is not None:
+            problems.append(f"{node_name(op)}: {problem}")
+        if not legal:
+            return ir.WalkResult.SKIP
+        for type_ in _types(op):
+            problem = _type_problem(type_, contract)
+            if problem is not None:
+                problems.append(f"{node_name(op)}: {name} {problem}")
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return problems
+
+
+def _name_problem(name: str, contract: Contract) -> tuple[bool, str | None]:
+    """True if ops of `name` are legal, and what is wrong with them."""
     legal = name in contract.ops or name.partition(".")[0] in contract.dialects
     if not legal or name in contract.illegal_ops:
-        yield f"{node_name(operation)}: {name} is not legal"
-        return
-    if not contract.is_supported(name):
-        yield f"{node_name(operation)}: {name} has no lowering"
-    blocks = [block for region in operation.regions for block in region.blocks]
-    for value in (*operation.results, *(a for block in blocks for a in block.arguments)):
-        problem = _type_problem(value.type, contract)
-        if problem is not None:
-            yield f"{node_name(operation)}: {name} {problem}"
-    for block in blocks:
-        for inner in block.operations:
-            yield from _violations(inner, contract)
+        return False, f"{name} is not legal"
+    return True, None if contract.is_supported(name) else f"{name} has no lowering"
+
+
+def _types(op: ir.Operation) -> Iterator[ir.Type]:
+    """The types of the results of `op`, and of the arguments of its blocks."""
+    for result in op.results:
+        yield result.type
+    for region in op.regions:
+        for block in region.blocks:
+            for argument in block.arguments:
+                yield argument.type
 
 
 def _type_problem(type_: ir.Type, contract: Contract) -> str | None:

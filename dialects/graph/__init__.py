@@ -83,6 +83,7 @@ from .types import (
     TensorType,
     bit_width,
     dtype_name,
+    element_dtype_of,
     element_type,
     from_mlir,
     is_bit_pattern,

@@ -14,6 +14,8 @@ import numpy as np
 from ...mlir import ir
 from ..symbolic import Dim, parse_dim
 
+_DYNAMIC = ir.ShapedType.get_dynamic_size()
+
 Shape = tuple[int | Dim, ...]
 StaticShape = tuple[int, ...]
 
@@ -158,8 +160,7 @@ def dtype_of(element: ir.Type) -> np.dtype:
 
 def to_mlir(type_: TensorType) -> ir.Type:
     """The MLIR type of `type_`, in the current context."""
-    dynamic = ir.ShapedType.get_dynamic_size()
-    sizes = [size if isinstance(size, int) else dynamic for size in type_.shape]
+    sizes = [size if isinstance(size, int) else _DYNAMIC for size in type_.shape]
     names = [ir.StringAttr.get(str(size)) for size in type_.shape if isinstance(size, Dim)]
     encoding = ir.ArrayAttr.get(names) if names else None
     return ir.RankedTensorType.get(sizes, element_type(type_.dtype), encoding)
@@ -178,20 +179,26 @@ def from_mlir(type_: ir.Type) -> TensorType:
     """Read an MLIR tensor type. ValueError when a dynamic dimension has no spelling."""
     if not isinstance(type_, ir.RankedTensorType):
         raise ValueError(f"{type_} is not a ranked tensor type")
-    sizes = type_.shape
-    dynamic = ir.ShapedType.get_dynamic_size()
+    sizes, encoding = type_.shape, type_.encoding
+    if encoding is None and _DYNAMIC not in sizes:
+        return TensorType(tuple(sizes), dtype_of(type_.element_type))
     names: list[str] = []
-    if type_.encoding is not None:
-        if not isinstance(type_.encoding, ir.ArrayAttr):
+    if encoding is not None:
+        if not isinstance(encoding, ir.ArrayAttr):
             raise ValueError(f"{type_}: the encoding must list the dynamic dimensions")
-        names = [ir.StringAttr(name).value for name in type_.encoding]
-    if len(names) != sum(size == dynamic for size in sizes):
+        names = [ir.StringAttr(name).value for name in encoding]
+    if len(names) != sum(size == _DYNAMIC for size in sizes):
         raise ValueError(f"{type_}: each dynamic dimension needs its name in the encoding")
     remaining = iter(names)
-    shape = (parse_dim(next(remaining)) if size == dynamic else size for size in sizes)
+    shape = (parse_dim(next(remaining)) if size == _DYNAMIC else size for size in sizes)
     return TensorType(tuple(shape), dtype_of(type_.element_type))
 
 
 def type_of(value: ir.Value) -> TensorType:
     """The type of a tensor value."""
     return from_mlir(value.type)
+
+
+def element_dtype_of(value: ir.Value) -> np.dtype:
+    """The numpy dtype of the elements of a tensor value."""
+    return dtype_of(ir.RankedTensorType(value.type).element_type)

@@ -1,13 +1,13 @@
 """Rewriting of hand-written kernels and their dispatches after both have been emitted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...mlir import arith, func, ir, memref
 from .stream import FLOPS
 
 _DISPATCH, _NUMBER = "flow.dispatch", "stream.dispatch.workgroup.id"
-_COUNT = "stream.dispatch.workgroup.count"
+_COUNT, _ATOMIC = "stream.dispatch.workgroup.count", "memref.atomic_rmw"
 _WORK, _GIVEN, _SIZES, _RESULTS = range(4)
 """Operand segments of a dispatch."""
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
@@ -193,7 +193,7 @@ def is_dispatch(op: ir.Operation) -> bool:
 
 def each_dispatch(module: Any) -> list[Dispatch]:
     """The dispatches of `module`, in order."""
-    return [Dispatch(op) for op in _each(module.operation, _DISPATCH)]
+    return [Dispatch(op) for op in _by_name(module.operation, (_DISPATCH,))[_DISPATCH]]
 
 
 class KernelFunction:
@@ -206,30 +206,23 @@ class KernelFunction:
             if op.operation.name == "stream.executable"
             and ir.StringAttr(op.attributes["sym_name"]).value == name
         )
-        self.executable = executable
-        (function,) = _each(executable, func.FuncOp.OPERATION_NAME)
-        view = function.opview
+        self._export, module = (op.operation for op in list(executable.regions[0].blocks[0])[:2])
+        (view,) = module.regions[0].blocks[0].operations
         assert isinstance(view, func.FuncOp)
         self.function = view
-        (self.number,) = _each(function, _NUMBER)
+        found = _by_name(view.operation, (_NUMBER, _COUNT, _ATOMIC))
+        (self.number,) = found[_NUMBER]
         """The op that gives the workgroup number."""
-
-    @property
-    def counts_calls(self) -> bool:
+        self.counts_calls = bool(found[_COUNT])
         """True if the kernel depends on the number of its workgroups, as one does that shares its
         work among them itself."""
-        return any(True for _ in _each(self.function.operation, _COUNT))
-
-    @property
-    def has_counters(self) -> bool:
+        self.has_counters = bool(found[_ATOMIC])
         """True if its workgroups meet on counters in memory, which the call hands over."""
-        return any(True for _ in _each(self.function.operation, "memref.atomic_rmw"))
 
     @property
     def flops(self) -> int | None:
         """The additions and multiplications of all workgroups; None if they are not known."""
-        (export,) = _each(self.executable, "stream.executable.export")
-        flops = ir.IntegerAttr(export.attributes[FLOPS]).value
+        flops = ir.IntegerAttr(self._export.attributes[FLOPS]).value
         return None if flops < 0 else flops
 
     def copy_to(self, block: ir.Block, arguments: Sequence[ir.Value]) -> "WorkgroupCode":
@@ -337,13 +330,15 @@ def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
     return ir.Operation.create("flow.tensor.splat", results=[type_], operands=[value]).result
 
 
-def _each(root: Any, name: str) -> Iterator[ir.Operation]:
-    found: list[ir.Operation] = []
+def _by_name(root: ir.Operation, names: Sequence[str]) -> dict[str, list[ir.Operation]]:
+    """The ops in `root` with each of `names`, in order."""
+    found: dict[str, list[ir.Operation]] = {name: [] for name in names}
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        if op.name == name:
-            found.append(op)
+        ops = found.get(op.name)
+        if ops is not None:
+            ops.append(op)
         return ir.WalkResult.ADVANCE
 
     root.walk(visit)
-    return iter(found)
+    return found

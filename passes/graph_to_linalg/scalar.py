@@ -18,7 +18,7 @@ from .scalar_rules import IN_F64, NOT_F32, UNMEASURED, Scalar, ScalarRule, scala
 
 
 def _operand_dtype(op: graph.GraphOp) -> np.dtype:
-    return graph.type_of(op.operation.operands[0]).dtype
+    return graph.element_dtype_of(op.operation.operands[0])
 
 
 # Floats. Functions that no target computes in 16 bits run in f32.

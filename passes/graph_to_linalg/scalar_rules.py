@@ -76,7 +76,7 @@ def vector_fact_of(op: graph.GraphOp) -> graph.Fact:
     """True if the scalar rule of `op` works on vectors of its element types, or the reason why
     not."""
     values = [*op.operation.operands, *op.operation.results]
-    dtypes = {graph.type_of(value).dtype for value in values}
+    dtypes = {graph.element_dtype_of(value) for value in values}
     if dtypes == {np.dtype(np.float32)}:
         return vector_fact(type(op))
     if not _rules[op.OPERATION_NAME].any_vector:
@@ -89,7 +89,7 @@ def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:
     entry = _rules[op.operation.name]
     rule = entry.rule
     values = [*op.operation.operands, *op.operation.results]
-    dtypes = [graph.type_of(value).dtype for value in values]
+    dtypes = [graph.element_dtype_of(value) for value in values]
     if entry.on_bits or not any(map(graph.is_bit_pattern, dtypes)):
         return rule(op, *operands)
     pairs = [computable(x, dtype) for x, dtype in zip(operands, dtypes, strict=False)]
