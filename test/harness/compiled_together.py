@@ -41,7 +41,7 @@ backend compiles a module for them, with passes over all code before and after i
 the time. Programs that are compiled alone have them evaluated."""
 
 _FLAGS = ("--mlir-disable-threading", NOT_MEMOIZED, NOT_EVALUATED)
-"""Flags of all modules of several programs. Programs may have them or not: their code is the
+"""Flags of all modules of several programs. Programs may have them or not: their kernels are the
 same."""
 _DEFAULTS = {"opt_level": 3, "data_tiling": False, "extra_flags": ()}
 _SHARED = {"target", "threads", *_DEFAULTS}
