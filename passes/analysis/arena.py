@@ -5,7 +5,7 @@ be larger than the largest live set. `place_buffers` uses the same algorithm.
 """
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...cpu_model import CpuModel
@@ -83,10 +83,15 @@ def _samples(expressions: Sequence[Dim]) -> list[list[int]]:
     names = sorted(set().union(*(expression.symbols() for expression in expressions)))
     usual = dict.fromkeys(names, USUAL)
     points = [usual, *(usual | {name: LARGE} for name in names)]
-    return [
-        [graph.static_size(expression.evaluate(point)) for point in points]
-        for expression in expressions
-    ]
+    return [[_sample(expression, point) for point in points] for expression in expressions]
+
+
+def _sample(expression: Dim, point: Mapping[str, int]) -> int:
+    """The value of `expression` at `point`; `LARGE` where sizes do not broadcast there."""
+    try:
+        return graph.static_size(expression.evaluate(point))
+    except ValueError:
+        return LARGE
 
 
 def _pack_best_fit(

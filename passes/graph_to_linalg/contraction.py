@@ -40,6 +40,8 @@ def matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Value) -> ir.Va
     if (y := multiply_computed(ctx, op, a, b)) is not None:
         return y
     left, right, result = (graph.type_of(v) for v in (op.a, op.b, op.result))
+    if left.shape[-1] == 0:  # sums of nothing, for which the backend divides by zero
+        return ctx.filled(result, 0)
     b = _columns_in_rows(ctx, op, b)
     shared = all(size == 1 for size in right.shape[:-2])
     if shared or left.shape[:-2] == right.shape[:-2]:

@@ -34,10 +34,10 @@ def two_products():
         numpy_helper.from_array(random(48, 64), "w"),
         numpy_helper.from_array(random(64), "b"),
     ]
-    return model(nodes, {"x": [32, 48], "z": [32, 16]}, {"y": [64, 16]}, weights)
+    return model(nodes, {"x": [32, 48], "z": [32, 32]}, {"y": [64, 32]}, weights)
 
 
-FEEDS = {"x": random(32, 48), "z": random(32, 16)}
+FEEDS = {"x": random(32, 48), "z": random(32, 32)}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -51,7 +51,7 @@ def test_rows_name_the_nodes_and_count_their_operations(threads):
     counters = 128 * (threads + 1) if shares else 0  # a pair of lines of the cache each
     assert by_node["by_constant"].bytes == 4 * (32 * 48 + 48 * 64 + 64 + 32 * 64) + counters
     assert by_node["by_constant"].rewrites
-    assert by_node["of_inputs"].flops == 2 * 64 * 32 * 16
+    assert by_node["of_inputs"].flops == 2 * 64 * 32 * 32
     assert all(row.calls == 1 for row in found.rows)
     assert all(row.seconds > 0 for row in found.rows)
     assert len(found.events) == RUNS * len(found.rows)
@@ -127,7 +127,7 @@ def test_feeds_may_be_made_for_the_model():
         return FEEDS
 
     graphc.profile(two_products(), feeds, runs=1, threads=1)
-    assert shapes == [(32, 48), (32, 16)]
+    assert shapes == [(32, 48), (32, 32)]
 
 
 def test_a_compiled_file_has_kernels_without_nodes(tmp_path):
