@@ -81,6 +81,16 @@ def _stored(weights: Operand) -> Operand:
     return replace(weights, lowered=behind_barrier(ctx, weights.value, weights.type))
 
 
+def _apart(image: Operand) -> Operand:
+    """`image` of dynamic size, materialized on CPUs: the backend would compute the f32 of one of 8
+    bits within a depthwise convolution, for rows of one window in a vector that it finds no size
+    for."""
+    ctx = image.ctx
+    if image.type.is_static or ctx.gpu or ctx.in_kernel:
+        return image
+    return replace(image, lowered=behind_barrier(ctx, image.value, image.type))
+
+
 def _signed(x: Operand) -> Operand:
     """`x`, or unsigned 8-bit integers as i16: the named ops of linalg extend signs."""
     if x.type.dtype != np.uint8:
@@ -111,7 +121,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
         x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
-        x = reachable(x)
+        x = _apart(reachable(x))
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:

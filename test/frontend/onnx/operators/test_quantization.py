@@ -244,16 +244,24 @@ def test_convolutions(weights):
     cases.compare_with_onnxruntime()
 
 
-def test_windows_of_unknown_size_whose_weights_have_a_zero_point():
+@pytest.mark.parametrize(
+    ("width", "kernel", "window"),
+    [
+        ("w", (2, 1), {"strides": [3, 3], "dilations": [2, 1]}),
+        (4, (3, 3), {"strides": [1, 3], "dilations": [1, 2], "pads": [0, 2, 0, 0]}),
+    ],
+    ids=["of any width", "one a row"],
+)
+def test_windows_of_unknown_size_whose_weights_have_a_zero_point(width, kernel, window):
     """Each channel by itself: the sum over a window is that of one channel."""
     node = helper.make_node(
         "QLinearConv", ["x", "s", "x_zero", "w", "s", "w_zero", "s", "y_zero"], ["y"], group=7,
-        strides=[3, 3], dilations=[2, 1],
+        **window,
     )  # fmt: skip
     zeros = {"x_zero": np.uint8(3), "w_zero": np.int8(35), "y_zero": np.uint8(120)}
-    weights = {"w": _bytes(np.int8, 7, 1, 2, 1), "s": np.float32(0.1), **zeros}
-    model = build_model([node], {"x": (np.uint8, ["n", 7, "h", "w"])}, ["y"], weights)
-    feeds = {"x": _bytes(np.uint8, 2, 7, 9, 8)}
+    weights = {"w": _bytes(np.int8, 7, 1, *kernel), "s": np.float32(0.1), **zeros}
+    model = build_model([node], {"x": (np.uint8, ["n", 7, "h", width])}, ["y"], weights)
+    feeds = {"x": _bytes(np.uint8, 2, 7, 9, 8 if width == "w" else width)}
     with graphc.compile(model, precision="strict", threads=1) as compiled:
         compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
 
