@@ -81,10 +81,10 @@ def _stored(weights: Operand) -> Operand:
     return replace(weights, lowered=behind_barrier(ctx, weights.value, weights.type))
 
 
-def _apart(image: Operand) -> Operand:
-    """`image` of dynamic size, materialized on CPUs: the backend would compute the f32 of one of 8
-    bits within a depthwise convolution, for rows of one window in a vector that it finds no size
-    for."""
+def _materialized_if_dynamic(image: Operand) -> Operand:
+    """`image`, materialized on CPUs if its size is dynamic: the backend fuses the cast of an 8-bit
+    image into a depthwise convolution, and fails to bound its stack allocation where a row has one
+    window."""
     ctx = image.ctx
     if image.type.is_static or ctx.gpu or ctx.in_kernel:
         return image
@@ -121,7 +121,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
         x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
-        x = _apart(reachable(x))
+        x = _materialized_if_dynamic(reachable(x))
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:
