@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-llm test lint types lit pytest property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak soak-serve robustness fuzz torch-ops sklearn faults distributed digests architectures clean
+.PHONY: help demo demo-llm test lint types lit pytest pytest-long property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak soak-serve robustness fuzz torch-ops sklearn faults distributed digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -61,11 +61,16 @@ lit: $(STAMP)  ## FileCheck tests
 	@$(BIN)/lit -q test
 
 # Two processes have two CPUs; more threads of numpy would wait for one another.
-pytest: export OPENBLAS_NUM_THREADS := 1
+pytest pytest-long: export OPENBLAS_NUM_THREADS := 1
+PYTEST = $(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --no-loadscope-reorder \
+	--durations=10 --durations-min=5
+
 pytest: $(STAMP)  ## Python tests
 	@echo "== pytest"
-	@$(BIN)/python -m pytest -q --numprocesses=2 --dist=loadfile --no-loadscope-reorder \
-		--durations=10 --durations-min=5 test
+	@$(PYTEST) -m 'not long' test
+
+pytest-long: $(STAMP)  ## Variants of Python tests that `make test` leaves out: other vector widths, units, forms
+	@$(PYTEST) -m long test
 
 docs: $(STAMP)  ## Write the generated pages of docs/
 	@$(BIN)/python -m harness.docs

@@ -134,7 +134,7 @@ def _may_begin_early(item):
         item.path.relative_to(HERE).as_posix().startswith(SHARING)
         and item.path not in NOT_SHARING
         and set(item._fixtureinfo.argnames) == _parametrized(item)
-        and marks <= {"parametrize"}
+        and marks <= {"parametrize", "long"}
         and not is_hypothesis_test(item.obj)
     )
 

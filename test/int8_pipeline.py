@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.runtime.targets import cpu_features
+from harness.marks import long
 
 NEEDED = {
     "amx": {"amx_tile", "amx_int8", "avx512_vnni"},
@@ -20,6 +21,11 @@ HALF = {"amx": 0, "avx512vnni": 1, "avxvnni": 1, "avx2": 0}
 """Which half of the cases a unit computes where they are of what does not depend on the unit. CPUs
 with AVX-512 have both halves."""
 each_unit = pytest.mark.parametrize("unit", list(NEEDED))
+own_unit = pytest.mark.parametrize(
+    "unit",
+    [unit if unit == cpu_features.int8_unit("host") else long(unit) for unit in NEEDED],
+)
+"""The unit of which kernels are chosen for this CPU; the others in long runs."""
 
 
 def each_unit_with(

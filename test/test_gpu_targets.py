@@ -29,6 +29,7 @@ from graphc.passes.graph_to_linalg import (
     pooling,
 )
 from harness.compiled_together import run_together
+from harness.marks import long
 from harness.waiting_call import WaitingCall
 
 CASES = {
@@ -85,12 +86,20 @@ def test_lists_name_cases_of_the_suite(suite, path):
     assert len(named) == len(set(named)), "a case stands in two groups"
 
 
+LONG = ("contraction", "pooling", "movement", "recurrent", "quantization", "resampling")
+"""Families whose cases long runs compute alone."""
+
+
 def family_cases():
-    return [name for names in CASES.values() for name in names.split()]
+    return [
+        long(name) if family in LONG else name
+        for family, names in CASES.items()
+        for name in names.split()
+    ]
 
 
 @pytest.fixture(scope="module")
-def on_vulkan(by_name):
+def on_vulkan(by_name, request):
     """Outcomes of the cases by name, whose programs are compiled together.
 
     They run in one round: a call of a device in software takes a hundredth of a second at least.
@@ -101,7 +110,9 @@ def on_vulkan(by_name):
         gc.collect()  # the threads of an open device in software keep cores busy
         return outcome
 
-    calls = {name: WaitingCall(functools.partial(run, name)) for name in family_cases()}
+    items = (item for item in request.session.items if "on_vulkan" in item.fixturenames)
+    names = [item.callspec.params["name"] for item in items]
+    calls = {name: WaitingCall(functools.partial(run, name)) for name in names}
     assert not run_together(list(calls.values()))
     return {name: call.result() for name, call in calls.items()}
 
@@ -190,7 +201,7 @@ def test_matmuls_in_tiles_and_parts_are_right(cuda_without_tiles):
     assert not {name: d for name, d in zip(cases.outputs, differences, strict=True) if d > 5e-6}
 
 
-@pytest.mark.parametrize(("batch", "stride"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize(("batch", "stride"), [long(1, 2), (2, 1)])
 def test_convolutions_as_implicit_gemm_are_right(cuda_without_tiles, batch, stride):
     """Padded windows of an image, a bias for each filter, and a sum with a tensor of its size."""
     rng = np.random.default_rng(0)
@@ -248,7 +259,7 @@ def test_attention_in_parts_is_right(cuda_without_tiles):
     assert not {name: d for name, d in zip(cases.outputs, differences, strict=True) if d > 2e-3}
 
 
-@pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
+@pytest.mark.parametrize("model", ["small_cnn", long("bert-tiny")])
 def test_what_cuda_computes_is_right(cuda_without_tiles, model):
     if model == "bert-tiny":
         compare(*exported(model), target=cuda_without_tiles)
@@ -370,7 +381,7 @@ def suppression(batch, classes, count):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
 
 
-@pytest.mark.parametrize("count", [64, "n"])
+@pytest.mark.parametrize("count", [long(64), "n"])
 def test_cuda_compiles_the_suppression_of_many_boxes(count):
     options = make_options("cuda", host=False)
     contents, _ = to_module(suppression(2, 3, count), options)
@@ -455,7 +466,7 @@ def test_code_for_every_target(small_cnn_for, target):
     assert OTHERS[target] in contents
 
 
-@pytest.mark.parametrize("target", ["cuda:sm_90", "vulkan:rdna3", "vulkan:moltenvk"])
+@pytest.mark.parametrize("target", ["cuda:sm_90", "vulkan:rdna3", long("vulkan:moltenvk")])
 def test_code_for_other_variants(target):
     contents, _ = to_module(product(16, 32, 8), make_options(target, host=False))
     assert OTHERS[target] in contents

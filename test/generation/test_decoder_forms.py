@@ -13,6 +13,7 @@ from combined_decoders import CONFIG, CONTEXT, CombinedReference, combined_decod
 from graphc.errors import ModelFolderError, UnsupportedModelError
 from graphc.generation import Generator, load
 from graphc.generation.compiled_steps import StepSize
+from harness.marks import long
 
 PROMPTS = ([5, 6, 7], [12])
 COMBINED = (CONFIG, CombinedReference)
@@ -29,7 +30,7 @@ def write(folder, model, config):
     (folder / "config.json").write_text(json.dumps(config))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [long(case) if case == "combined" else case for case in CASES])
 def test_sequences_have_the_logits_of_each_from_scratch(case, tmp_path, caplog, monkeypatch):
     """In steps that read and write the cache where it is, without a warning."""
     monkeypatch.setattr("graphc.generation.key_value_cache.FIRST_CAPACITY", CONTEXT)

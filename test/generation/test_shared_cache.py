@@ -12,6 +12,7 @@ from serving_models import request_for, run_all
 from graphc.generation import Generator, SearchOptions, load
 from graphc.generation.compiled_steps import StepSize
 from graphc.serving.scheduler import Scheduler
+from harness.marks import long
 
 PROMPTS = [list(range(5, 25)), [12], [13, 14, 15]]
 CASES = {
@@ -33,7 +34,9 @@ def write(folder, model):
     (folder / "config.json").write_text(json.dumps(CONFIG))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [long(case) if case in ("positions", "multi-head") else case for case in CASES]
+)
 def test_sequences_of_different_lengths(case, tmp_path, caplog, monkeypatch):
     """A batch has the logits of each sequence alone, from steps whose outputs are the memory of
     their inputs and which allocate no other cache; what is declined is said once."""

@@ -12,6 +12,7 @@ from graphc.generation.stop_sequences import StopSequences
 from graphc.serving.api_error import ApiError
 from graphc.serving.generation_request import FinishReason
 from graphc.serving.scheduler import Scheduler
+from harness.marks import long
 
 GREEDY = SearchOptions(min_length=CONTEXT)
 OPTIONS = [
@@ -54,7 +55,7 @@ def every_request(expected):
     return made, cases
 
 
-@pytest.mark.parametrize("pause", [0, 3])
+@pytest.mark.parametrize("pause", [long(0), 3])
 def test_tokens_are_those_of_a_generator(pause, model, expected, monkeypatch):
     """Sixteen requests through four slots, at once or one by one, with a cache that grows."""
     monkeypatch.setattr(key_value_cache, "FIRST_CAPACITY", 16)

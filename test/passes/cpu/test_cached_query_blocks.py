@@ -7,6 +7,7 @@ import pytest
 from numerics import Cases, Feed, compare, const, run_onnxruntime
 
 import graphc
+from harness.marks import long
 
 HEADS, SHARED, SIZE, USED, ROOM = 6, 2, 32, 230, 300
 TOKENS = 37
@@ -43,7 +44,7 @@ def check(cases: Cases, target: str) -> None:
     compare(found, run_onnxruntime(model, cases.feeds), cases.outputs, cases.tolerances)
 
 
-@pytest.mark.parametrize("target", ["cpu", "cpu:x86-64-v3"])
+@pytest.mark.parametrize("target", ["cpu", long("cpu:x86-64-v3")])
 def test_forms(target):
     """Groups, masks per query and per key, sinks, caps and windows."""
     cases = Cases(opset=21, domains={"com.microsoft": 1})

@@ -3,7 +3,7 @@
 import numpy as np
 import onnxruntime
 import pytest
-from int8_pipeline import HALF, each_unit, extreme_bytes, pipeline_of, require
+from int8_pipeline import HALF, extreme_bytes, own_unit, pipeline_of, require
 from numerics import build_model
 from onnx import helper
 
@@ -42,7 +42,7 @@ def _case(number, random, named):
     return node, inputs, constants, feeds
 
 
-@each_unit
+@own_unit
 @pytest.mark.parametrize("named", [False, True])
 def test_matmul_integer(unit, named):
     """Every other size has named rows; these are the known sizes of another unit."""

@@ -10,6 +10,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.cpu.direct_convolution import MIN_FILLED
 from graphc.passes.cpu.pixel_tiles import PixelTiles
+from harness.marks import long
 
 PIPELINE = (
     "graph-convert-layout,graph-fold-constants,canonicalize,graph-direct-conv{{vector-bits={}}},"
@@ -58,7 +59,7 @@ VOLUMES = [
 
 @pytest.mark.parametrize(
     ("vector_bits", "cases"),
-    [(128, CASES[::3]), (256, CASES[1::3]), (512, [*CASES, *VOLUMES])],
+    [long(128, CASES[::3]), long(256, CASES[1::3]), (512, [*CASES, *VOLUMES])],
 )
 def test_compiled(vector_bits, cases):
     """Each case with the longest vectors, and many with shorter ones."""
@@ -115,7 +116,7 @@ NAMED_CASES = [
 @pytest.mark.parametrize(
     ("vector_bits", "named", "cases"),
     [
-        (512, (0, 2, 3), NAMED_CASES[::2]),
+        long(512, (0, 2, 3), NAMED_CASES[::2]),
         (128, (0, 3), NAMED_CASES[1::2]),
         (256, (0, 3, 4), VOLUMES),
     ],

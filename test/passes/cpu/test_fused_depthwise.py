@@ -13,6 +13,7 @@ from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.passes.cpu import fused_depthwise
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 
 def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
@@ -49,7 +50,12 @@ def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
 
 @pytest.mark.parametrize(
     ("vector_bits", "activation", "threads", "stride"),
-    [(128, "Relu", 1, 1), (256, "HardSwish", 2, 1), (512, "Sigmoid", 3, 2), (512, "Relu", 2, 1)],
+    [
+        long(128, "Relu", 1, 1),
+        (256, "HardSwish", 2, 1),
+        (512, "Sigmoid", 3, 2),
+        long(512, "Relu", 2, 1),
+    ],
 )
 def test_compiled(vector_bits, activation, threads, stride):
     model, feeds = _residual_block(activation, stride=stride)
@@ -79,10 +85,10 @@ def test_a_named_batch():
 @pytest.mark.parametrize(
     ("vector_bits", "activation", "threads", "stride", "names"),
     [
-        (128, "Sigmoid", 1, 1, ("n", "h", "w")),
+        long(128, "Sigmoid", 1, 1, ("n", "h", "w")),
         (256, "HardSwish", 2, 2, ("n", "h", "w")),
-        (512, "Relu", 2, 1, ("n", "h", "w")),
-        (256, "HardSwish", 2, 2, (None, "h", None)),
+        long(512, "Relu", 2, 1, ("n", "h", "w")),
+        long(256, "HardSwish", 2, 2, (None, "h", None)),
         (512, "Relu", 2, 1, (None, "h", None)),
         (128, "Sigmoid", 1, 1, (None, None, "w")),
     ],
@@ -114,7 +120,7 @@ def _channels(stages, cpu, threads):
     return graph.RowTiling(1, graph.RowWindow.of(roots[1]).result, 1, "channels")
 
 
-@pytest.mark.parametrize("vector_bits", [128, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), 512])
 @pytest.mark.parametrize(("stride", "pad"), [(1, 1), (3, 0)])  # (3, 0): the last rows are not read
 def test_panels_of_channels(vector_bits, stride, pad, tmp_path, monkeypatch):
     """Channels are split into panels if nothing follows the convolution."""

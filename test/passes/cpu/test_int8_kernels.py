@@ -3,7 +3,15 @@
 import numpy as np
 import onnxruntime
 import pytest
-from int8_pipeline import HALF, each_unit, each_unit_with, extreme_bytes, pipeline_of, require
+from int8_pipeline import (
+    HALF,
+    each_unit,
+    each_unit_with,
+    extreme_bytes,
+    own_unit,
+    pipeline_of,
+    require,
+)
 from numerics import build_model
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
@@ -269,7 +277,7 @@ def test_quantized_net(unit, images, activations):
         assert len(np.unique(theirs)) > 20  # neither saturated nor constant
 
 
-@each_unit
+@own_unit
 def test_exact_sums(unit):
     """f32 does not round sums of numbers whose scales are powers of two, so that integers give the
     same bytes."""
@@ -302,7 +310,7 @@ def test_strict_multiplies_integers_of_the_model():
     np.testing.assert_array_equal(compiled.run(None, {"x": x})[0], x.astype(int) @ w.astype(int))
 
 
-@each_unit
+@own_unit
 def test_weights_that_exceed_8_bits_less_their_zero_point(unit):
     """As ONNX Runtime's quantizer makes weights of u8: with a zero point that is not the middle."""
     require(unit)
@@ -349,7 +357,7 @@ WORDS = (
 """Images or rows of 16 bits, weights, and attributes."""
 
 
-@each_unit
+@own_unit
 @pytest.mark.parametrize(("known", "activations"), [(True, np.uint16), (False, np.int16)])
 def test_activations_of_16_bits(unit, known, activations):
     """By weights of 8 bits, byte by byte: at most a step off, and rarely."""

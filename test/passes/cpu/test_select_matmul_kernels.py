@@ -10,6 +10,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.errors import ExecutionError
 from graphc.passes.kernels.vector_registers import choose_tile
+from harness.marks import long
 
 # rows, K, columns: even and odd ones, columns that fill panels and columns that do not
 SIZES = [(1, 16, 64), (8, 32, 128), (13, 16, 48), (49, 64, 64), (197, 32, 192), (5, 16, 1000),
@@ -51,7 +52,7 @@ def product_model(
 
 
 @pytest.mark.parametrize(
-    ("vector_bits", "known"), [(128, True), (256, False), (512, True), (256, True)]
+    ("vector_bits", "known"), [long(128, True), (256, False), (512, True), long(256, True)]
 )
 def test_products_with_epilogues(vector_bits, known):
     model, feeds, expected = product_model(vector_bits, known)

@@ -16,6 +16,7 @@ from graphc.mlir import arith, func, ir
 from graphc.passes.cpu import strassen
 from graphc.passes.cpu.strassen import BlocksOfMany, best_blocks, best_blocks_of_many
 from graphc.passes.kernels.strassen_shape import StrassenShape
+from harness.marks import long
 
 F32 = np.dtype(np.float32)
 SIZES = [(65, 288, 401), (64, 96, 96), (131, 64, 257), (2, 48, 1000), (390, 144, 290), (7, 32, 35)]
@@ -145,7 +146,7 @@ def _compare(compiled, feed, rows):
 
 
 @pytest.mark.usefixtures("from_forty_rows")
-@pytest.mark.parametrize(("vector_bits", "threads"), [(256, 2), (512, 1)])
+@pytest.mark.parametrize(("vector_bits", "threads"), [long(256, 2), (512, 1)])
 def test_compiled_for_named_rows(vector_bits, threads):
     model, feed = _model_of_named_rows()
     pipeline = (

@@ -14,6 +14,7 @@ from graphc.dialects import graph
 from graphc.dialects.symbolic import Dim
 from graphc.passes.analysis.assumed_sizes import assumed_sizes
 from graphc.passes.cpu import winograd
+from harness.marks import long
 
 PIPELINE = (
     "graph-convert-layout,graph-fold-constants,canonicalize,"
@@ -37,7 +38,12 @@ are workgroups."""
 
 @pytest.mark.parametrize(
     ("vector_bits", "tile", "cases"),
-    [(128, 4, CASES[::2]), (256, 2, CASES[1::2]), (512, 4, CASES), (512, 2, CASES[::2])],
+    [
+        long(128, 4, CASES[::2]),
+        (256, 2, CASES[1::2]),
+        (512, 4, CASES),
+        long(512, 2, CASES[::2]),
+    ],
 )
 def test_compiled(vector_bits, tile, cases, monkeypatch):
     """Each case with the longest vectors, with shorter ones, and with both tiles."""
@@ -61,7 +67,7 @@ NAMED_CASES = [
 
 @pytest.mark.parametrize(
     ("vector_bits", "tile", "named", "cases"),
-    [(256, 2, (0, 2, 3), NAMED_CASES[::2]), (512, 4, (0,), NAMED_CASES[1::2])],
+    [long(256, 2, (0, 2, 3), NAMED_CASES[::2]), (512, 4, (0,), NAMED_CASES[1::2])],
 )
 def test_named_sizes(vector_bits, tile, named, cases, monkeypatch):
     """One program is right for sizes that grow and shrink, down to one pixel."""

@@ -5,6 +5,7 @@ import pytest
 from numerics import Cases, Const, Feed, compare, run_onnxruntime
 
 import graphc
+from harness.marks import long
 
 RNG = np.random.default_rng(0)
 
@@ -33,7 +34,7 @@ FORMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", [long(False), True])
 def test_forms(named):
     cases = Cases()
     for sizes, kernel, attributes in FORMS.values():

@@ -7,9 +7,10 @@ import pytest
 from benchmark_models import PATHS, load_shortened
 
 from graphc.compiler.explain import explain
+from harness.marks import long
 
 
-@pytest.mark.parametrize("name", ["bert", "mobilenetv2", "resnet50"])
+@pytest.mark.parametrize("name", ["bert", "mobilenetv2", long("resnet50")])
 def test_rewrites_hold(name):
     (path,) = (path for path in PATHS if path.stem == name)
     report = explain(load_shortened(path), "cpu", check_rewrites=True)

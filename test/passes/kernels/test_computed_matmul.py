@@ -8,6 +8,7 @@ from onnx import helper
 import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 
@@ -34,7 +35,7 @@ def _check(compiled, a, b, perm=None):
     np.testing.assert_allclose(found, expected, 0, bound, err_msg=f"{a.shape} {b.shape}")
 
 
-@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), long(256), 512])
 @pytest.mark.parametrize("perm", [None, (1, 0)])
 def test_named_sizes(vector_bits, perm):
     """Few rows, many, which are packed, and none; rest of columns and of K, and blocks of both."""

@@ -7,6 +7,7 @@ from numerics import build_model
 from onnx import helper
 
 import graphc
+from harness.marks import long
 
 ACTIVATIONS = {
     "Relu": {}, "Elu": {"alpha": 0.7}, "Sigmoid": {}, "Tanh": {}, "Softplus": {}, "Softsign": {},
@@ -39,7 +40,7 @@ def _model():
     return build_model(nodes, {"x": (np.float32, (24, 40))}, outputs, weights, opset=22)
 
 
-@pytest.mark.parametrize("vector_bits", [128, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), 512])
 def test_activations(vector_bits, tmp_path):
     model = _model()
     x = np.random.default_rng(1).standard_normal((24, 40), np.float32) * 3

@@ -11,6 +11,7 @@ from graphc.benchmarks.measure import largest_difference
 from graphc.passes.kernels.mma_matmul import MmaShape, MmaTile
 from graphc.passes.kernels.mma_operands import ImageWindows
 from graphc.passes.kernels.mma_tiles import COSTS, F32_COSTS, TF32_COSTS
+from harness.marks import long
 
 F16, BF16, F32 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.float32))
 
@@ -32,7 +33,7 @@ def products_of(dtype):
         (16, 32, 2048, MmaTile(16, 32, 64, (1, 2), 4), {}),  # a long sum
     ],
 )
-@pytest.mark.parametrize("dtype", [F16, BF16, F32])
+@pytest.mark.parametrize("dtype", [F16, long(BF16), F32])
 def test_products(context, m, n, k, tile, options, dtype):
     shape = MmaShape(m, n, k, dtype, tile, products=products_of(dtype), **options)
     rng = np.random.default_rng(0)

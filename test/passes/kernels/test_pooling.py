@@ -8,6 +8,7 @@ from onnx import helper
 import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 SQUARE = {"kernel_shape": [2, 2], "strides": [2, 2]}
 WINDOWS = (
@@ -60,7 +61,13 @@ def _check(model, count, *images, vector_bits=256):
 
 @pytest.mark.parametrize(
     ("vector_bits", "channels", "named"),
-    [(128, 6, False), (256, 37, True), (512, 48, False), (256, 64, True), (512, 5, True)],
+    [
+        long(128, 6, False),
+        (256, 37, True),
+        (512, 48, False),
+        long(256, 64, True),
+        long(512, 5, True),
+    ],
 )
 def test_windows(vector_bits, channels, named):
     """Channels that fill vectors, leave some, or fill a part of one."""

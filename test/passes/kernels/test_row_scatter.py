@@ -9,6 +9,7 @@ from numerics import build_model
 from onnx.helper import make_node
 
 import graphc
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 _COMBINE = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -50,7 +51,7 @@ def _check(cases: list[tuple[np.ndarray, np.ndarray, np.ndarray, str]], named: b
         np.testing.assert_array_equal(y, _scattered(*case))
 
 
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("named", [True, long(False)])
 def test_repeated_rows_in_order(named):
     """Rows of one vector and less, of several, and of several workgroups."""
     rows = _random.integers(-_ROWS, _ROWS, (_COUNT, 1))

@@ -12,6 +12,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.kernels.transpose import merged_axes
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 
 def _compiled(perms, names, dtype, vector_bits=256):
@@ -30,7 +31,7 @@ def _check(compiled, perms, x):
         np.testing.assert_array_equal(found, x.transpose(perm), err_msg=f"{x.shape} {perm}")
 
 
-@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), 256, long(512)])
 def test_all_orders_of_three_axes(vector_bits):
     perms = list(itertools.permutations(range(3)))[1:]
     with _compiled(perms, ["a", "b", "c"], np.float32, vector_bits) as compiled:

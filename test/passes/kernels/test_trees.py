@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 import graphc
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 _LEQ, _ANY = ("BRANCH_LEQ",), ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ")
@@ -75,7 +76,7 @@ def _check(model: Any, dtype: Any, rows: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
-@pytest.mark.parametrize(("trees", "targets"), [(1, 1), (8, 3), (29, 1), (13, 21)])
+@pytest.mark.parametrize(("trees", "targets"), [(1, 1), long(8, 3), long(29, 1), (13, 21)])
 def test_sums(modes, trees, targets):
     """Rows and trees that are walked together, and those that are left."""
     _check(_model(trees, targets, modes, np.float32), np.float32, (0, 1, 8, 67, 200))

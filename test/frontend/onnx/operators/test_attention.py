@@ -144,12 +144,18 @@ def _named(qkv: list[np.ndarray]) -> list[Feed]:
 
 def test_short_masks_of_named_sizes():
     """Fewer keys, as many, or one, which hides the others."""
-    cases = Cases(opset=24)
-    for keys in (4, 7, 1):
+    for keys in (4, 7, 1):  # programs are equal, and compiled once
+        cases = Cases(opset=24)
         cases.add("Attention", *_named(_qkv()), Feed(_floats(5, keys), ["s", "u"]))
         visible = _random.random((2, 1, 5, keys)) < 0.8
         mask = Feed(visible, ["n", "heads", "s", "u"])
         cases.add("Attention", *_named(_qkv(4, shared=2)), mask, is_causal=1)
+        _compare(_with_known_sizes(cases))
+        cases.compare_compiled_with_evaluation()
+
+
+def test_a_short_mask_beside_a_cache():
+    cases = Cases(opset=24)
     past = [Feed(_floats(2, 3, 6, size), [2, 3, "past", size]) for size in (4, 6)]
     q, k, v = _qkv(queries=2, keys=2)
     cases.add("Attention", q, k, v, Feed(_floats(2, 5), [2, "u"]), *past, outputs=3)

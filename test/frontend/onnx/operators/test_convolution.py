@@ -286,6 +286,7 @@ def _unknown_kernels() -> Cases:
     return cases
 
 
+@pytest.mark.long
 def test_kernels_of_unknown_size():
     cases = _unknown_kernels()
     cases.tolerances |= dict.fromkeys(cases.outputs, 2e-5)

@@ -16,6 +16,7 @@ from onnx import helper
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 
@@ -256,7 +257,7 @@ def _small_cases(opset: int, image: np.ndarray, dims: list) -> Cases:
     return cases
 
 
-@pytest.mark.parametrize("opset", [12, 22])
+@pytest.mark.parametrize("opset", [long(12), 22])
 def test_windows_that_do_not_fit(opset):
     """ONNX Runtime has one where the stride reaches over the end, or else none."""
     image = _floats(1, 2, 2, 3)

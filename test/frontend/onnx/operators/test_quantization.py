@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 import graphc
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 
@@ -212,7 +213,7 @@ CONVOLUTIONS = (
 )
 
 
-@pytest.mark.parametrize("weights", [np.int8, np.uint8])
+@pytest.mark.parametrize("weights", [np.int8, long(np.uint8)])
 def test_convolutions(weights):
     cases = Cases(opset=21)
     for attributes in CONVOLUTIONS:

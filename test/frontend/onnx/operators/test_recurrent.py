@@ -9,6 +9,7 @@ from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 from graphc.passes.cpu import recurrent as pack_recurrence
 from graphc.passes.graph_to_linalg import recurrent
+from harness.marks import long
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
 RNG = np.random.default_rng(3)
@@ -144,6 +145,9 @@ def test_what_does_not_fit_is_refused():
 KINDS = pytest.mark.parametrize(
     ("op_type", "gates", "states"), [("RNN", 1, 1), ("GRU", 3, 1), ("LSTM", 4, 2)]
 )
+FEW_KINDS = pytest.mark.parametrize(
+    ("op_type", "gates", "states"), [("RNN", 1, 1), long("GRU", 3, 1), ("LSTM", 4, 2)]
+)
 
 
 def layers(op_type, gates, states, sizes, cases=None):
@@ -170,7 +174,7 @@ SOME = {"RNN": slice(0, None, 2), "GRU": slice(1, None, 2), "LSTM": slice(None)}
 same code."""
 
 
-@KINDS
+@FEW_KINDS
 def test_sizes_around_the_width_of_vectors(op_type, gates, states):
     """Batches, too, that fill the rows of the kernel and that do not."""
     sizes = [(3, 1, 1), (4, 2, 15), (2, 3, 16), (3, 5, 17), (2, 4, 33), (2, 1, 70)]
@@ -197,12 +201,17 @@ def all_layers(sizes):
     return cases
 
 
-def test_recurrences_in_panels(packed):
+@pytest.mark.parametrize(
+    "sizes", [[(4, 9, 96), (0, 3, 70)], long([(5, 5, 33), (9, 1, 260)])], ids=str
+)
+def test_recurrences_in_panels(sizes, packed):
     """The panels fill the registers or not. Threads share them; there may be more panels than
     cores."""
-    cases = all_layers([(5, 5, 33), (4, 9, 96), (9, 1, 260), (0, 3, 70)])
+    cases = all_layers(sizes)
     with graphc.compile(cases.model(), threads=3) as compiled:
-        assert compiled.report.rewrites["pack-recurrence"].count == 2 + 2 * 2 + 4 + 8
+        half = len(sizes) // 2
+        expected = half + 2 * half + len(sizes) + 8  # RNN, both forms of GRU, LSTM, two directions
+        assert compiled.report.rewrites["pack-recurrence"].count == expected
         results = compiled.run(None, cases.feeds)
     compare(results, evaluate(cases.model(), cases.feeds), cases.outputs)
 
@@ -224,7 +233,7 @@ def test_no_steps_and_no_sequences(op_type, gates, states):
     layers(op_type, gates, states, sizes).compare_compiled_with_evaluation()
 
 
-@KINDS
+@FEW_KINDS
 def test_recurrences_too_large_for_a_cache_are_a_loop(op_type, gates, states, monkeypatch):
     monkeypatch.setattr(recurrent, "L3_SHARE", 0)
     cases = Cases()

@@ -15,6 +15,7 @@ from numerics import (
 from onnx import helper
 
 from graphc.errors import InvalidModelError
+from harness.marks import long
 
 _random = np.random.default_rng(0)
 
@@ -110,7 +111,7 @@ def test_against_reference():
 LENGTHS = ("align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
 
 
-@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("is_named", [False, long(True)])
 def test_scales_that_leave_a_fraction(is_named):
     """The length of the result is that of the tensor: 2 for 4 elements scaled by 0.6, not 2.4.
 
@@ -162,7 +163,7 @@ def test_sizes_are_products_in_f32(is_named):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.parametrize("is_named", [False, True])
+@pytest.mark.parametrize("is_named", [long(False), True])
 def test_nearest_by_whole_factors(is_named):
     """Elements are repeated or left out, where the coordinates allow that. Of two factors, one is
     that of known sizes, the other that of named ones."""
@@ -203,7 +204,7 @@ def test_scales_that_change_no_size():
     np.testing.assert_allclose(evaluate(crops.model(), crops.feeds)[0], [[1, 1.5, 2]])
 
 
-@pytest.mark.parametrize("dims", [None, ["n", 1, "h", "w"]])
+@pytest.mark.parametrize("dims", [None, long(["n", 1, "h", "w"])])
 def test_integers_with_antialias(dims):
     """Rounded, halves up, where sums without antialias are cut off, as in ONNX Runtime; that
     rounds behind each axis, we once. It has no negative results of int8 (0 instead)."""
