@@ -112,6 +112,7 @@ _LOWERED = (
     "workaround-strided-slices",  # what reads them is known once nothing can vanish between
     "workaround-reordered-reductions",  # likewise
     "workaround-collapsed-broadcasts",  # likewise
+    "workaround-reduced-splats",  # what all values have in common is a constant by now
 )
 """The passes that end every lowering, before those of a target."""
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from ...dialects import iree
-from ...mlir import arith, ir, linalg, tensor
+from ...mlir import ir, linalg
 
 Body = Callable[..., "ir.Value | Sequence[ir.Value]"]
 
@@ -21,8 +20,6 @@ def generic(
     `iterators` holds ``parallel`` and ``reduction``, one per loop.
     """
     inputs = list(inputs)
-    if "reduction" in iterators and inputs and all(map(_is_uniform, inputs)):
-        inputs[0] = _stored(inputs[0])
     all_maps = [ir.AffineMapAttr.get(m) for m in (*maps, *output_maps)]
     kinds = [ir.Attribute.parse(f"#linalg.iterator_type<{kind}>") for kind in iterators]
     op = linalg.GenericOp(
@@ -47,48 +44,6 @@ def linalg_inputs(generic: ir.Operation) -> Sequence[ir.Value]:
     view = generic.opview
     assert isinstance(view, linalg.GenericOp)
     return view.inputs
-
-
-def _is_uniform(x: ir.Value) -> bool:
-    """Return whether `x` is computed from splats alone, ignoring operands that are not read.
-
-    The backend turns such operands into scalars. A reduction with no other operand then has no
-    extent left to loop over, and is incorrectly run once.
-    """
-    if isinstance(x.owner, ir.Block):
-        return False
-    op = x.owner.operation
-    if op.name in ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape"):
-        return _is_uniform(op.operands[0])
-    if op.name != "linalg.generic":
-        return op.name == "linalg.fill"
-    body = op.regions[0].blocks[0]
-    if any(inner.operation.name == "tensor.extract" for inner in body):
-        return False
-    inputs = zip(linalg_inputs(op), body.arguments, strict=False)
-    return all(_is_uniform(each) for each, element in inputs if any(True for _ in element.uses))
-
-
-def _stored(x: ir.Value) -> ir.Value:
-    """Materialize `x` by a copy in a dispatch of its own."""
-    type_ = ir.RankedTensorType(x.type)
-    index = ir.IndexType.get()
-    sizes = [
-        tensor.dim(x, arith.constant(index, axis))
-        for axis in range(type_.rank)
-        if type_.is_dynamic_dim(axis)
-    ]
-    remaining = iter(sizes)
-    mixed = [
-        next(remaining) if type_.is_dynamic_dim(i) else type_.shape[i] for i in range(type_.rank)
-    ]
-    identity = ir.AffineMap.get_identity(type_.rank)
-
-    def copy() -> ir.Value:
-        output = tensor.empty(mixed, type_.element_type)
-        return parallel([x], [identity], output, lambda element: element)
-
-    return iree.dispatch_region(type_, sizes, copy)
 
 
 def parallel(

@@ -13,7 +13,7 @@ import numpy as np
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import arith, ir, linalg, math, tensor
-from .dispatch import VIEWS, behind_barrier
+from .dispatch import behind_barrier
 from .generic import parallel, projection
 from .generic_contraction import converted
 from .gpu_lowering_config import image_attribute
@@ -240,9 +240,6 @@ def _named_pool(
     x = within_reach(x, kernel, dilations, result.shape[1:-1])
     one, unsigned = len(kernel) == 1, graph.is_unsigned(result.dtype)
     if combine is graph.AddOp:
-        if _is_filled(x.value):
-            # The backend would take the splat for the sum, and add it only once.
-            x = replace(x, lowered=behind_barrier(x.ctx, x.value, x.type))
         build = linalg.pooling_nwc_sum if one else linalg.pooling_nhwc_sum
     elif unsigned:
         build = linalg.pooling_nwc_max_unsigned if one else linalg.pooling_nhwc_max_unsigned
@@ -256,18 +253,3 @@ def _named_pool(
     if hint is not None:
         ir.OpResult(value).owner.attributes["compilation_info"] = hint
     return Operand(x.ctx, result, value)
-
-
-_MOVING = (*VIEWS, "linalg.transpose", "tensor.extract_slice")
-
-
-def _is_filled(x: ir.Value) -> bool:
-    """Return whether `x` is computed from constants and fills alone."""
-    if isinstance(x.owner, ir.Block):
-        return False
-    op = x.owner.operation
-    if op.name == "linalg.generic":
-        return all(map(_is_filled, op.operands))
-    if op.name in _MOVING:
-        return _is_filled(op.operands[0])
-    return op.name in ("arith.constant", "linalg.fill", "tensor.empty")

@@ -15,12 +15,11 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/branches.py``: ``equal_starts``
 - ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``,
   ``sliced_destination``, ``widened_operand``
-- ``passes/graph_to_linalg/generic.py``: ``reduced_splat``
 - ``passes/graph_to_linalg/indexing.py``: ``scattered_into_itself``
 - ``passes/graph_to_linalg/movement.py``: ``transposed_result``
 - ``passes/graph_to_linalg/normalization.py``: ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
-- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``pooled_splat``
+- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``
 - ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``
 - ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``

@@ -28,16 +28,16 @@ def _is_spread_by(generic: ir.Operation, operand: int) -> bool:
     if it has any."""
     maps = ir.ArrayAttr(generic.attributes["indexing_maps"])
     read = ir.AffineMapAttr(maps[operand]).value
-    kinds = _iterators(generic)
+    kinds = iterators(generic)
     own = {each.position for each in read.results if isinstance(each, ir.AffineDimExpr)}
     wanted = "reduction" if "reduction" in kinds else "parallel"
     return any(kind == wanted and loop not in own for loop, kind in enumerate(kinds))
 
 
 def is_elementwise(op: ir.Operation) -> bool:
-    return op.name == "linalg.generic" and "reduction" not in _iterators(op)
+    return op.name == "linalg.generic" and "reduction" not in iterators(op)
 
 
-def _iterators(generic: ir.Operation) -> list[str]:
+def iterators(generic: ir.Operation) -> list[str]:
     kinds = ir.ArrayAttr(generic.attributes["iterator_types"])
     return ["reduction" if "reduction" in str(kind) else "parallel" for kind in kinds]

@@ -14,7 +14,7 @@ from numerics import (
     output_names,
     run_compiled,
 )
-from onnx import helper
+from onnx import helper, parser
 
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
@@ -309,6 +309,32 @@ def test_sum_of_what_canonicalizes_to_a_constant():
     x = _positive(1, 3, 2)
     model = build_model(nodes, {"x": (x.dtype, x.shape)}, ["count"], {"zero": np.float32(0)})
     compare_with_onnxruntime(model, {"x": x})
+
+
+EQUAL_ELEMENTS = """
+g (int32[%s, 7] x) => (float[a, 1] count, int32[b, 1] fives, int32[c, 1] chosen, float[1, 1] mean,
+                       float[1, 1, d, e] windows)
+  <int64[1] axes = {1}, int64[2] front = {0, 1}, int32 zero = {0}, int32 five = {5}> {
+  holds = Equal(x, x)
+  ones = Cast<to=1>(holds)
+  count = ReduceSum(ones, axes)
+  product = Mul(x, zero)
+  sum = Add(product, five)
+  fives = ReduceSum(sum, axes)
+  more = Greater(x, five)
+  either = Where(more, five, five)
+  chosen = ReduceSum(either, axes)
+  mean = ReduceMean<axes=[0, 1]>(ones)
+  image = Unsqueeze(ones, front)
+  windows = AveragePool<kernel_shape=[2, 3]>(image)
+}
+"""
+
+
+@pytest.mark.parametrize("rows", ["3", "n"])
+def test_sums_of_elements_that_the_backend_knows(rows):
+    model = parser.parse_model('<ir_version: 8, opset_import: ["": 13]>' + EQUAL_ELEMENTS % rows)
+    compare_with_onnxruntime(model, {"x": np.arange(21, dtype=np.int32).reshape(3, 7)})
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 // A sum of equal elements in windows: see reduced_splat.mlir.
-// Workaround: passes/graph_to_linalg/pooling.py, _is_filled
+// Workaround: passes/linalg/workarounds/reduced_splats.py, WorkaroundReducedSplats
+// PASS: workaround-reduced-splats
 // TARGET: cpu
 
 func.func @main() -> tensor<1x4x4x8xf32> {

@@ -1,6 +1,7 @@
 // A sum of equal elements. DispatchCreation/ElementwiseOpFusion.cpp makes a scalar of the operand; what
 // remains does not tell how many there are, and the loop runs once.
-// Workaround: passes/graph_to_linalg/generic.py, _is_uniform
+// Workaround: passes/linalg/workarounds/reduced_splats.py, WorkaroundReducedSplats
+// PASS: workaround-reduced-splats
 // TARGET: cpu
 
 func.func @main(%x: tensor<5xf32>) -> tensor<f32> {
