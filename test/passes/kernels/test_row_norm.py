@@ -67,13 +67,52 @@ def test_rows_of_named_length():
             np.testing.assert_allclose(found.reshape(n, a * b), wanted, rtol=2e-5, atol=2e-5)
 
 
-def test_a_scale_of_one_element_is_left_to_the_backend():
-    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"])
-    constants = {"s": np.float32([2])}
-    model = build_model([node], {"x": (np.float32, [2, 8])}, ["y"], constants)
-    x = np.random.default_rng(0).standard_normal((2, 8), np.float32)
+def _normalized(x, groups, scale, bias):
+    """Group normalization of channels of axis 1 in f64, with one parameter per channel."""
+    rows = x.astype(np.float64).reshape(len(x), groups, -1)
+    rows = rows - rows.mean(-1, keepdims=True)
+    rows /= np.sqrt(np.square(rows).mean(-1, keepdims=True) + 1e-5)
+    each = [-1] + [1] * (x.ndim - 2)
+    return rows.reshape(x.shape) * scale.reshape(each) + bias.reshape(each)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_channels_of_images(named):
+    """Instances, and groups of channels: runs of elements have parameters of their own."""
+    cases = [((2, 3, 5, 7), 3), ((3, 6, 4, 5), 2), ((1, 4, 300), 1), ((2, 8, 70), 4)]
+    random = np.random.default_rng(0)
+    nodes, inputs, constants, feeds, expected = [], {}, {}, {}, []
+    for number, (shape, groups) in enumerate(cases):
+        x, s, b, y = (f"{kind}{number}" for kind in "xsby")
+        channels = shape[1]
+        constants |= {s: np.linspace(-1, 2, channels, dtype=np.float32)}
+        constants |= {b: np.linspace(3, -4, channels, dtype=np.float32)}
+        name, options = "InstanceNormalization", {}
+        if groups != channels:
+            name, options = "GroupNormalization", {"num_groups": groups}
+        nodes.append(helper.make_node(name, [x, s, b], [y], **options))
+        sizes = [f"{x}_{axis}" if named and axis != 1 else n for axis, n in enumerate(shape)]
+        inputs[x] = (np.float32, sizes)
+        feeds[x] = random.standard_normal(shape, np.float32) + 100 * (number % 2)
+        expected.append(_normalized(feeds[x], groups, constants[s], constants[b]))
+    model = build_model(nodes, inputs, [node.output[0] for node in nodes], constants, opset=23)
+    with graphc.compile(model, cache=False) as compiled:
+        assert compiled.report.rewrites["norm-kernel"].count == len(nodes)
+        for found, wanted in zip(compiled.run(None, feeds), expected, strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_scale_of_columns_is_left_to_the_backend():
+    """Runs of the row do not share it."""
+    node = helper.make_node("LayerNormalization", ["x", "s"], ["y"], axis=1)
+    constants = {"s": np.linspace(1, 2, 8, dtype=np.float32)}
+    model = build_model([node], {"x": (np.float32, [2, 3, 8])}, ["y"], constants)
+    x = np.random.default_rng(0).standard_normal((2, 3, 8), np.float32)
     with graphc.compile(model, cache=False) as compiled:
         declined = compiled.report.rewrites["norm-kernel"].declined
-        assert list(declined) == ["scale or bias are no row of f32"]
+        assert list(declined) == [
+            "scale or bias are neither for each element of a row nor for runs of them"
+        ]
         (found,) = compiled.run(None, {"x": x})
-    np.testing.assert_allclose(found, _expected(x, constants, False), rtol=1e-5, atol=1e-5)
+    wanted = _expected(x.reshape(2, 24), {"s": np.tile(constants["s"], 3)}, False)
+    np.testing.assert_allclose(found, wanted.reshape(x.shape), rtol=1e-5, atol=1e-5)
