@@ -14,13 +14,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .feeds import example_inputs
 from .light import light_names, write_light_model
 
-__all__ = ["EXPORTERS", "PRECISIONS", "example_inputs", "main", "make", "model_path", "names"]
+if TYPE_CHECKING:
+    from .architectures import Architecture
+
+__all__ = [
+    "EXPORTERS", "PRECISIONS", "example_inputs", "main", "make", "model_path", "names",
+    "write_architecture",
+]  # fmt: skip
 
 EXPORTERS = ("torchscript", "dynamo")
 PRECISIONS = ("f32", "f16")
@@ -86,10 +93,14 @@ def export(name: str, exporter: str, precision: str, path: Path) -> None:
             # This exporter converts the boolean mask of fused attention to single precision, and
             # writes a model with mixed types, which no runtime accepts.
             model.module.model.set_attn_implementation("eager")
-    write = _export_torchscript if exporter == "torchscript" else _export_dynamo
     with torch.no_grad(), _replaced_when_done(path) as partial:
-        write(model, partial)
+        write_architecture(model, exporter, partial)
         onnx.checker.check_model(partial, full_check=True)
+
+
+def write_architecture(model: "Architecture", exporter: str, path: Path) -> None:
+    """Write `model` to `path` by one of PyTorch's exporters."""
+    (_export_torchscript if exporter == "torchscript" else _export_dynamo)(model, path)
 
 
 def _export_torchscript(model, path: Path) -> None:
