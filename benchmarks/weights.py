@@ -52,9 +52,15 @@ def _fill(module: nn.Module, generator: torch.Generator) -> None:
 
 
 def _fill_free_parameters(model: nn.Module, generator: torch.Generator) -> None:
-    """Fill class tokens and learned positions: parameters that belong to no layer."""
+    """Fill class tokens and learned positions: parameters that belong to no layer.
+
+    Recurrent layers keep their own: with larger ones they are chaotic, and rounding errors grow
+    from step to step.
+    """
+    recurrent = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
+    kept = {id(parameter) for module in recurrent for parameter in module.parameters()}
     for name, parameter in model.named_parameters():
-        if name.rpartition(".")[2] not in {"weight", "bias"}:
+        if name.rpartition(".")[2] not in {"weight", "bias"} and id(parameter) not in kept:
             _normal(parameter, 0.5, generator)
 
 
