@@ -111,7 +111,7 @@ def _shorten(config: Any) -> None:
     for name in LAYER_COUNTS:
         if isinstance(count := getattr(config, name, None), int) and count > LAYERS:
             setattr(config, name, LAYERS)
-    if getattr(config, "layer_types", None):
+    if vars(config).get("layer_types"):
         config.layer_types = config.layer_types[:LAYERS]
     if isinstance(size := getattr(config, "vocab_size", None), int):
         config.vocab_size = min(size, VOCABULARY)

@@ -15,7 +15,7 @@ from ..infra.query import has_one_use
 from ..infra.registry import register
 from ..infra.report import RewriteStatistics
 from ..infra.skipping import SKIPPED, op_shapes
-from ..kernels.sliding_depthwise import WEIGHTS_SHARE
+from ..kernels.sliding_depthwise import FEW_ROWS, PIXELS, WEIGHTS_SHARE, row_shares
 
 SCRATCH_SHARE = 1 / 2
 """L2 budget for one workgroup's intermediates, as a share."""
@@ -51,8 +51,8 @@ class CpuFuseDepthwise(Pass):
 
     The intermediates, the widest tensors of an inverted residual (Sandler et al.: MobileNetV2,
     2018), stay in the caches. Rows at the borders of row tiles are computed twice. If nothing
-    follows the convolution, threads may share panels of channels instead, and no rows are. If rows
-    or pixels of images are not known, rows slide through a ring buffer.
+    follows the convolution, threads may share panels of channels instead, and no rows are. Where it
+    costs less, or rows or pixels of images are not known, rows slide through a ring buffer.
     """
 
     name = "cpu-fuse-depthwise"
@@ -104,7 +104,7 @@ def choose_tiling(stages: list[Stage], cpu: CpuModel, threads: int) -> graph.Row
     if not graph.can_split_channels(roots):
         candidates = []
     if _reads_weights_alone(roots, cpu):
-        candidates += work.candidates()
+        candidates += [*work.candidates(), *work.sliding()]
     elif not candidates:
         return SHARED_WEIGHTS
     most = cpu.l2_bytes * SCRATCH_SHARE
@@ -185,14 +185,25 @@ class _Work:
                 chosen = next((n for n in inner if n >= enough), rows)
                 yield graph.RowTiling(row_blocks, rows, chosen)
 
+    def sliding(self) -> Iterator[graph.RowTiling]:
+        """The ring buffer of rows, if rows are enough for threads to share."""
+        if self.batch * self.window.result >= FEW_ROWS * self.threads:
+            yield graph.RowTiling(self.threads, 1, 1, "sliding")
+
     def scratch(self, tiling: graph.RowTiling) -> int:
         """Bytes of scratch memory per workgroup."""
+        if tiling.split == "sliding":
+            at_a_time = -(-PIXELS // self.pixels)
+            read = (at_a_time - 1) * self.window.stride + self.window.reach
+            return read * self.image_row + at_a_time * self.result_row
         if tiling.split == "channels":
             return self.window.image * self.image_row // self.panels
         return tiling.read(self.window) * self.image_row + tiling.inner * self.result_row
 
     def cost(self, tiling: graph.RowTiling) -> float:
         """Cost relative to the separate ops, whose work threads are assumed to share evenly."""
+        if tiling.split == "sliding":
+            return self._sliding_cost()
         height, count = self.window.result, len(tiling.starts(self.window.result))
         computed = count * (tiling.read(self.window) * self.first + tiling.rows * self.others)
         plain = self.window.image * self.first + height * self.others
@@ -200,8 +211,20 @@ class _Work:
         shares = -(-workgroups // self.threads)
         padded_height = -(-height // tiling.row_blocks) * tiling.row_blocks
         uneven = shares * self.threads / workgroups * padded_height / height
-        late = START_COST / shares if self.threads > 1 else 0
-        return computed / plain * uneven * (1 + late)
+        return computed / plain * uneven * (1 + self._late(shares))
+
+    def _sliding_cost(self) -> float:
+        """The cost of the ring buffer: only rows at the edges of workgroups are computed twice."""
+        rows = self.batch * self.window.result
+        shares = row_shares(rows, self.threads)
+        plain = self.batch * self.window.image * self.first + rows * self.others
+        overlap = max(self.window.reach - self.window.stride, 0) * self.first
+        computed = plain + (shares * self.threads - 1) * overlap
+        return computed / plain * (1 + self._late(shares))
+
+    def _late(self, shares: int) -> float:
+        """The cost of threads that start late, where each has so many workgroups."""
+        return START_COST / shares if self.threads > 1 else 0
 
 
 def _pixel_multiplications(root: Root) -> int:

@@ -48,6 +48,11 @@ PANEL_IMAGE_SHARE = 1
 _BELOW = arith.CmpIPredicate.ult
 
 
+def row_shares(rows: int, threads: int) -> int:
+    """Workgroups for each of `threads` that share `rows` of all images."""
+    return min(max(rows // (ROWS * threads), 1), SHARES)
+
+
 @dataclass(frozen=True)
 class SlidingDepthwiseShape(DepthwiseSteps):
     """The sizes of a kernel."""

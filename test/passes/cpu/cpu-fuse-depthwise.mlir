@@ -3,7 +3,7 @@
 // RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
 // OFF-NOT: graph.fused_depthwise
-// REPORT: 3 x fuse-depthwise{{.*}}: depthwise, 
+// REPORT: 4 x fuse-depthwise{{.*}}: depthwise, 
 // REPORT-DAG: what follows a step is not the same for all pixels: beside
 // REPORT-DAG: row tiles would compute too much twice, or for too few threads: short
 
@@ -88,4 +88,21 @@ func.func @named(%x: tensor<1x?x?x16xf32, ["h", "w"]>, %w: tensor<1x16x64xf32>, 
   %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x?x?x16xf32, ["h", "w"]>, tensor<1x16x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
   %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 64 : i64, groups = 64 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x?x?x64xf32, ["h", "w"]>, tensor<1x3x3x1x64xf32>) -> tensor<1x?x?x64xf32, ["h", "w"]>
   return %1 : tensor<1x?x?x64xf32, ["h", "w"]>
+}
+
+// -----
+
+// Row tiles that fit in the cache would compute a fifth of the image rows twice: rows slide instead.
+// CHECK-LABEL: @wide
+// CHECK-NEXT: graph.fused_depthwise
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.direct_conv
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: inner = 1 : i64, row_blocks = 2 : i64, rows = 1 : i64, split = "sliding"
+func.func @wide(%x: tensor<1x64x64x128xf32>, %w: tensor<1x128x256xf32>, %v: tensor<1x3x3x1x256xf32>, %u: tensor<1x256x128xf32>) -> tensor<1x64x64x128xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 256 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x64x64x128xf32>, tensor<1x128x256xf32>) -> tensor<1x64x64x256xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 256 : i64, groups = 256 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x64x64x256xf32>, tensor<1x3x3x1x256xf32>) -> tensor<1x64x64x256xf32>
+  %2 = "graph.packed_matmul"(%1, %u) {columns = 128 : i64, lanes = 16 : i64, mr = 14 : i64} : (tensor<1x64x64x256xf32>, tensor<1x256x128xf32>) -> tensor<1x64x64x128xf32>
+  return %2 : tensor<1x64x64x128xf32>
 }
