@@ -93,10 +93,13 @@ class View:
             strides = (step * n for step, n in zip(steps, self.strides, strict=True))
             return View._of(tuple(op.sizes), start, strides)
         assert isinstance(op, ReshapeOp)
-        return self._reshaped(tuple(op.shape))
+        return self.reshaped(tuple(op.shape))
 
-    def _reshaped(self, shape: Shape) -> "View | None":
-        """The view in another `shape`. Axes that merge must be contiguous."""
+    def reshaped(self, shape: Shape) -> "View | None":
+        """The view in another `shape`; None if axes that merge are not contiguous, or if sizes that
+        are not known would tell."""
+        if shape == self.shape:
+            return self
         groups = None if 0 in self.shape else matching_axes(self.shape, shape)
         if groups is None:
             return None

@@ -153,15 +153,17 @@ class ReadInPlace(Rewrite):
 def _source(
     x: ir.Value, view: graph.View, features_together: bool
 ) -> tuple[ir.Value, graph.View] | None:
-    """The farthest tensor of which `x` is a view, and that view; None if there is none but `x`, or
-    if `view` is not the whole of `x`."""
+    """The farthest tensor of which `view` is a view, and that view; None if there is none but `x`,
+    or if `view` is not the whole of `x`. Its shape may be another one than that of `x`, which a
+    reshape read in place before may have."""
     if not view.is_whole:
         return None
     movements, found = [], None
     while graph.is_movement(movement := producer(x, graph.GraphOp)):
         movements.insert(0, movement)
         x = movement.x
-        composed = graph.View.through(graph.type_of(x).shape, movements)
+        moved = graph.View.through(graph.type_of(x).shape, movements)
+        composed = None if moved is None else moved.reshaped(view.shape)
         if composed is not None and (composed.strides[-1] in (0, 1) or not features_together):
             found = x, composed
     return found

@@ -182,6 +182,25 @@ def test_heads_of_named_rows():
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_heads_that_merge_with_a_named_batch():
+    """Queries, keys and values in one tensor, of which no view has merged batch and heads."""
+    constants = {"heads": np.array([0, 0, 3, 2, 16]), "merged": np.array([-1, 1, 20, 16])}
+    nodes = [
+        onnx.helper.make_node("Reshape", ["x", "heads"], ["r"]),
+        onnx.helper.make_node("Transpose", ["r"], ["t"], perm=[2, 0, 3, 1, 4]),
+        onnx.helper.make_node("Split", ["t"], ["sq", "sk", "sv"], axis=0, num_outputs=3),
+        *(onnx.helper.make_node("Reshape", [f"s{n}", "merged"], [n]) for n in "qkv"),
+        onnx.helper.make_node("Attention", ["q", "k", "v"], ["y"]),
+    ]
+    model = build_model(nodes, {"x": (np.float32, ["n", 20, 96])}, ["y"], constants, opset=23)
+    pipeline = "graph-fold-constants,graph-simplify," + PIPELINE.format(512)
+    compiled = graphc.compile(model, target="interpret", pipeline=pipeline)
+    assert compiled.report.rewrites["attention-read-in-place"].count
+    x = np.random.default_rng(0).standard_normal((3, 20, 96), np.float32)
+    (expected,) = onnx.reference.ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_allclose(compiled(x), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_what_is_special():
     """Large scores, infinite ones, NaN, and queries that see no key."""
     random = np.random.default_rng(0)
