@@ -33,7 +33,7 @@ TOKENS, TARGET_TOKENS, SAMPLES, FRAMES = 48, 16, 16000, 400
 LAYERS = 2
 VOCABULARY = 5000
 MOST_PARAMETERS = 600_000_000
-MOST_PIXELS = 512
+MOST_PIXELS = 1024
 """Upper bound of the height and width of images."""
 LAYER_COUNTS = (
     "num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers",
@@ -115,6 +115,9 @@ def _shorten(config: Any) -> None:
         config.layer_types = config.layer_types[:LAYERS]
     if isinstance(size := getattr(config, "vocab_size", None), int):
         config.vocab_size = min(size, VOCABULARY)
+        for name, value in list(vars(config).items()):
+            if name.endswith("_token_id") and isinstance(value, int):
+                setattr(config, name, min(value, config.vocab_size - 1))
     for flag in ("use_cache", "output_attentions", "output_hidden_states"):
         if getattr(config, flag, False):
             setattr(config, flag, False)
