@@ -101,8 +101,8 @@ def _run(ctx: Lowering, op: Norm, x: ir.Value, parameters: list[ir.Value]) -> ir
     rows, sizes = row_chunks(type_, op.attrs["axis"])
     parts = None
     if not _have_row_parameters(op) and (found := _run_parameters(op)) is not None:
-        *counts, length = found
-        parts = RunParameters(*counts, _width(ctx, length))
+        count, runs, length = found
+        parts = RunParameters(count, runs, _width(ctx, length))
     length = rows.length if rows.length is not None else sizes[-1]
     centred = isinstance(op, graph.LayerNormOp)
     shape = RowNorm(rows, _width(ctx, length), op.attrs["epsilon"], centred, parts)
