@@ -234,7 +234,7 @@ def _delete(path: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="Sweep over architectures.")
     parser.add_argument("source", choices=SOURCES)
     parser.add_argument("names", nargs="+", metavar="NAME")
     parser.add_argument("--exporter", choices=EXPORTERS, default=EXPORTERS[0])

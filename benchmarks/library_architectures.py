@@ -39,6 +39,8 @@ LAYER_COUNTS = (
     "num_hidden_layers", "encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers",
     "num_encoder_layers", "n_layer", "n_layers",
 )  # fmt: skip
+TASKS = ("", "ForDepthEstimation", "ForKeypointDetection", "ForSemanticSegmentation")
+"""Suffixes of the automatic classes to try: some configurations have no base model."""
 FIRST_TOKEN, LAST_TOKEN = 5, 900
 """Ids of ordinary tokens in all vocabularies."""
 
@@ -83,17 +85,22 @@ def timm_architecture(name: str) -> Architecture:
 def transformers_architecture(key: str) -> Architecture:
     """The base model of the configuration type `key`, with two layers of each stack.
 
-    Raises ValueError if the model has more than `MOST_PARAMETERS`, or inputs of an unknown kind.
+    Raises ValueError if there is none, or if it has more than `MOST_PARAMETERS` or inputs of an
+    unknown kind.
     """
-    from transformers import CONFIG_MAPPING, AutoModel
+    import transformers
 
-    config = CONFIG_MAPPING[key]()
+    config = transformers.CONFIG_MAPPING[key]()
     _shorten(config)
+    classes = (getattr(transformers, f"AutoModel{task}") for task in TASKS)
+    auto = next((each for each in classes if type(config) in each._model_mapping), None)
+    if auto is None:
+        raise ValueError(f"no model of '{key}' is known")
     with torch.device("meta"):
-        parameters = sum(each.numel() for each in AutoModel.from_config(config).parameters())
+        parameters = sum(each.numel() for each in auto.from_config(config).parameters())
     if parameters > MOST_PARAMETERS:
         raise ValueError(f"{parameters / 1e6:.0f} million parameters are too many")
-    model = AutoModel.from_config(config)
+    model = auto.from_config(config)
     randomise(model, SEED, calibration=None)
     inputs, axes = _example(model, config)
     called = FloatOutputs(model, list(inputs), return_dict=False).eval()
@@ -109,7 +116,7 @@ SOURCES: Mapping[str, Callable[[str], Architecture]] = {
 def _shorten(config: Any) -> None:
     """Leave `LAYERS` layers and `VOCABULARY` tokens to a configuration and those within it."""
     for name in LAYER_COUNTS:
-        if isinstance(count := getattr(config, name, None), int) and count > LAYERS:
+        if isinstance(count := vars(config).get(name), int) and count > LAYERS:
             setattr(config, name, LAYERS)
     if vars(config).get("layer_types"):
         config.layer_types = config.layer_types[:LAYERS]
@@ -150,8 +157,10 @@ def _example(model: Any, config: Any) -> tuple[Inputs, Axes]:
     return inputs, axes
 
 
-def _tokens(_: Any) -> tuple[torch.Tensor, dict[int, str]]:
-    return _ids(TOKENS), {0: BATCH, 1: LENGTH}
+def _tokens(config: Any) -> tuple[torch.Tensor, dict[int, str]]:
+    text = getattr(config, "text_config", config)
+    most = getattr(text, "max_position_embeddings", None) or TOKENS
+    return _ids(min(TOKENS, most)), {0: BATCH, 1: LENGTH}
 
 
 def _ids(length: int) -> torch.Tensor:
@@ -161,6 +170,7 @@ def _ids(length: int) -> torch.Tensor:
 
 def _images(config: Any) -> tuple[torch.Tensor, dict[int, str]]:
     """Images, or videos where a configuration has a number of frames."""
+    config = config if hasattr(config, "image_size") else getattr(config, "vision_config", config)
     size = getattr(config, "image_size", None) or 224
     height, width = size if isinstance(size, list | tuple) else (min(size, MOST_PIXELS),) * 2
     shape = [EXAMPLE_BATCH, getattr(config, "num_channels", None) or 3, height, width]
