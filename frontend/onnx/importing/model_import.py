@@ -17,6 +17,7 @@ from .dimension_names import without_names
 from .importer import Importer
 from .loading import Source, load_model
 from .model_nodes import overridable, override
+from .unbinding import without_unbinding
 
 logger = logging.getLogger("graphc")
 
@@ -78,7 +79,8 @@ def _load(
     source: Source, overridden: Collection[str], independent_dims: Collection[str]
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
-    return without_names(override(model, overridden), independent_dims), folder
+    model = without_names(override(model, overridden), independent_dims)
+    return without_unbinding(model), folder
 
 
 def _answers(

@@ -19,6 +19,7 @@ from ..importing.model_import import report_oddities, settle_choices, verify
 from ..importing.model_nodes import choose_outputs, node_name, overridable, override
 from ..importing.node_order import in_order
 from ..importing.opsets import domain_of
+from ..importing.unbinding import without_unbinding
 from .host_types import spell
 from .inlining import inline_functions
 from .lookups import split_lookups
@@ -203,6 +204,7 @@ def _prepare(
         model.CopyFrom(source)
     model = without_names(override(model, overridden), independent_dims)
     inline_functions(model)
+    model = without_unbinding(model)
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)
