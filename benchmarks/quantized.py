@@ -102,9 +102,9 @@ def _quantize_static(source: Path, path: Path) -> None:
             seed = next(self._left, None)
             return None if seed is None else example_inputs(source, seed)
 
-    with _prepared(source, path) as prepared:
+    with prepared(source, path) as ready:
         quantization.quantize_static(
-            prepared, path, Feeds(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+            ready, path, Feeds(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
             activation_type=quantization.QuantType.QUInt8,
             weight_type=quantization.QuantType.QInt8,
         )  # fmt: skip
@@ -113,23 +113,23 @@ def _quantize_static(source: Path, path: Path) -> None:
 def _quantize_dynamic(source: Path, path: Path) -> None:
     from onnxruntime import quantization
 
-    with _prepared(source, path) as prepared:
+    with prepared(source, path) as ready:
         quantization.quantize_dynamic(
-            prepared, path, weight_type=quantization.QuantType.QInt8, per_channel=True
+            ready, path, weight_type=quantization.QuantType.QInt8, per_channel=True
         )
 
 
 @contextmanager
-def _prepared(source: Path, path: Path) -> Iterator[Path]:
+def prepared(source: Path, path: Path) -> Iterator[Path]:
     """A file beside `path` with the shapes that quantizers want, while the context lasts."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    prepared = path.with_suffix(".prepared.onnx")
+    ready = path.with_suffix(".prepared.onnx")
     try:
-        quant_pre_process(source, prepared, skip_symbolic_shape=True)
-        yield prepared
+        quant_pre_process(source, ready, skip_symbolic_shape=True)
+        yield ready
     finally:
-        prepared.unlink(missing_ok=True)
+        ready.unlink(missing_ok=True)
 
 
 _FORMS: Mapping[str, Callable[[Path, Path], None]] = {

@@ -19,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import onnx
@@ -27,14 +27,22 @@ import onnx
 import graphc
 
 from .measure import largest_difference
-from .quantized_kind_nets import NETS, NetKind
+from .quantized_kind_nets import NETS
 from .table import format_table
 
 HEADER = ("net", "form", "/f32", "quantized us", "f32 us", "difference")
 CALIBRATION_FEEDS = 2
 BLOCK_SIZE = 32
 
-Quantizer = Callable[[Path, Path, NetKind], None]
+
+class Calibrated(Protocol):
+    """A model with random inputs to calibrate it."""
+
+    def feed(self, seed: int = 0) -> Mapping[str, np.ndarray]: ...
+
+
+Quantizer = Callable[[Path, Path, Calibrated], None]
+"""Quantizes the f32 model at one path to another one."""
 
 
 def _static(
@@ -42,7 +50,7 @@ def _static(
 ) -> Quantizer:
     """A quantizer with static ranges, of the types of that name in `onnxruntime.quantization`."""
 
-    def quantize(source: Path, path: Path, kind: NetKind) -> None:
+    def quantize(source: Path, path: Path, data: Calibrated) -> None:
         from onnxruntime import quantization
 
         class Feeds(quantization.CalibrationDataReader):
@@ -53,7 +61,7 @@ def _static(
 
             def get_next(self) -> Any:
                 seed = next(self._left, None)
-                return None if seed is None else kind.feed(seed)
+                return None if seed is None else data.feed(seed)
 
         quantization.quantize_static(
             source, path, Feeds(), quant_format=quantization.QuantFormat[form],
@@ -64,10 +72,10 @@ def _static(
     return quantize
 
 
-def _dynamic(source: Path, path: Path, kind: NetKind) -> None:
+def _dynamic(source: Path, path: Path, data: Calibrated) -> None:
     from onnxruntime import quantization
 
-    del kind
+    del data
     quantization.quantize_dynamic(
         source, path, weight_type=quantization.QuantType.QInt8, per_channel=True
     )
@@ -76,11 +84,11 @@ def _dynamic(source: Path, path: Path, kind: NetKind) -> None:
 def _weights_only(bits: int, form: str) -> Quantizer:
     """A quantizer of the weights of matmuls, by blocks: `MatMulNBits`, or DequantizeLinear."""
 
-    def quantize(source: Path, path: Path, kind: NetKind) -> None:
+    def quantize(source: Path, path: Path, data: Calibrated) -> None:
         from onnxruntime.quantization import QuantFormat
         from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
-        del kind
+        del data
         quantizer: Any = MatMulNBitsQuantizer(
             onnx.load(source), bits, BLOCK_SIZE, is_symmetric=True,
             quant_format=QuantFormat[form],
@@ -132,7 +140,7 @@ def measure(net: str, form: str, named: bool, rounds: int) -> tuple[float, tuple
         onnx.save(kind.model(named), source)
         FORMS[form](source, path, kind)
         quantized = onnx.load(path)
-        if not _is_quantized(quantized):
+        if not is_quantized(quantized):
             return None
         feed = kind.feed()
         models = [graphc.compile(str(each), threads=1) for each in (path, source)]
@@ -150,7 +158,8 @@ def measure(net: str, form: str, named: bool, rounds: int) -> tuple[float, tuple
     )
 
 
-def _is_quantized(model: onnx.ModelProto) -> bool:
+def is_quantized(model: onnx.ModelProto) -> bool:
+    """True if `model` has nodes on quantized tensors."""
     parts = ("Dequantize", "Integer", "QLinear", "QGemm", "NBits")
     return any(part in node.op_type for node in model.graph.node for part in parts)
 
@@ -166,20 +175,25 @@ def _truth(path: Path, feed: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     return [np.asarray(y) for y in session.run(None, dict(feed))]
 
 
-def take_turns(runs: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+def take_turns(
+    runs: Sequence[Callable[[], object]],
+    rounds: int,
+    clock: Callable[[], float] = time.thread_time,
+) -> list[float]:
     """The lower quartile of the CPU time of each of `runs` in microseconds, over `rounds` rounds,
-    in each of which all run some times, for as long as the others."""
+    in each of which all run some times, for as long as the others. `clock` is one of CPU time in
+    seconds; for a runtime with threads of its own it is that of the process."""
     times: list[list[float]] = [[] for _ in runs]
     for run in runs:
         run()
     for _ in range(rounds):
         for run, known in zip(runs, times, strict=True):
             run()
-            end = time.thread_time() + 0.02
-            while time.thread_time() < end:
-                start = time.thread_time()
+            end = clock() + 0.02
+            while clock() < end:
+                start = clock()
                 run()
-                known.append((time.thread_time() - start) * 1e6)
+                known.append((clock() - start) * 1e6)
     return [float(np.quantile(each, 0.25)) for each in times]
 
 
