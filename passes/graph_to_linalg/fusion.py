@@ -45,7 +45,7 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
     epilogue = None
     if kernel is not None:
         read = ctx.varying.get(root.operation.results[0], ())
-        epilogue = epilogue_of(root, steps, ctx.cpu, byte_packing(root, steps, ctx.cpu), read)
+        epilogue = epilogue_of(root, steps, ctx.cpu, byte_packing(root, steps, ctx.cpu, read), read)
     if kernel is not None and epilogue is None and _rounds(steps):
         *before, cast = steps
         ctx.values[cast.operation.operands[0]] = lower_group(ctx, root, before)
@@ -97,8 +97,8 @@ def epilogue_of(
 def _packing_body(steps: Sequence[graph.GraphOp], packing: BytePacking) -> Body:
     """The body of `steps`, of which `packing` computes the last one."""
     *before, last = steps
-    x = last.operation.operands[0]
-    return lambda known: packing.pack(evaluate_scalars(before, known)[x])
+    x, _, zero = last.operation.operands
+    return lambda known: packing.pack(evaluate_scalars(before, known)[x], known[zero])
 
 
 def _rounds(steps: Sequence[graph.GraphOp]) -> bool:

@@ -1,7 +1,7 @@
 """Epilogues of contractions of integers that end with a quantization, whose bytes packs compute."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
@@ -19,10 +19,14 @@ _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 def byte_packing(
-    root: graph.GraphOp, steps: Sequence[graph.GraphOp], cpu: CpuModel
+    root: graph.GraphOp,
+    steps: Sequence[graph.GraphOp],
+    cpu: CpuModel,
+    read: Container[ir.Value] = (),
 ) -> BytePacking | None:
     """The packing that computes the last of the `steps` behind the contraction `root`: on vectors
-    of 512 bits, for a quantization to 8 bits with a scale of 1. None otherwise."""
+    of 512 bits, for a quantization to 8 bits with a scale of 1. None otherwise. Constants in `read`
+    are not compiled in."""
     last = steps[-1] if steps else None
     if cpu.vector_bits != 512 or not isinstance(last, graph.QuantizeOp):
         return None
@@ -32,7 +36,8 @@ def byte_packing(
     if zero.dtype not in _BYTES or scale.dtype != np.float32 or scale != 1:
         return None
     clamps = largest_magnitude(last.x) >= MOST
-    return BytePacking(int(zero), zero.dtype == np.uint8, clamps)
+    known = None if last.zero_point in read else int(zero)
+    return BytePacking(known, zero.dtype == np.uint8, clamps)
 
 
 def largest_magnitude(value: ir.Value, known: dict[ir.Value, float] | None = None) -> float:

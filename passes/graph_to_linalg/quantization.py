@@ -14,6 +14,7 @@ from ..kernels.scalar_functions import (
     clamp,
     element_of,
     integer_like,
+    is_known,
     like,
     product,
     round_half_even,
@@ -33,10 +34,14 @@ _SMALL = tuple(map(np.dtype, (np.int8, np.uint8, np.int16, np.uint16)))
 def quantize(op: graph.QuantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value) -> ir.Value:
     """Quantize one element. It saturates before the zero point is added, while floats are exact."""
     target = graph.type_of(op.zero_point).dtype
-    steps, origin = _known_steps(op, x), constant_scalar(op.zero_point)
+    steps = _known_steps(op, x, zero_point)
     if steps is not None:
-        whole = round_small(steps)
-        return convert_scalar(arith.addi(whole, integer_like(int(origin), whole)), _I32, target)
+        whole, origin = round_small(steps), _known_zero(op, zero_point)
+        if origin is None:
+            zero = convert_scalar(zero_point, target, _I32)
+        else:
+            zero = integer_like(origin, whole)
+        return convert_scalar(arith.addi(whole, zero), _I32, target)
     quotient, is_small = _quotient(op, x, scale)
     zero = convert_scalar(zero_point, target, _I32)
     inside = _clamped(quotient if is_small else round_half_even(quotient), zero, target)
@@ -65,7 +70,7 @@ def _rounded(
     op: graph.QuantizeOp, x: ir.Value, scale: ir.Value, zero_point: ir.Value
 ) -> ir.Value | None:
     """The result of `op` less the zero point, as f32; None if it may be large."""
-    steps, target = _known_steps(op, x), graph.type_of(op.zero_point).dtype
+    steps, target = _known_steps(op, x, zero_point), graph.type_of(op.zero_point).dtype
     if steps is not None:
         return round_small_float(steps)
     quotient, is_small = _quotient(op, x, scale)
@@ -74,16 +79,37 @@ def _rounded(
     return round_small_float(_clamped(quotient, convert_scalar(zero_point, target, _I32), target))
 
 
-def _known_steps(op: graph.QuantizeOp, x: ir.Value) -> ir.Value | None:
-    """The quotient that `op` rounds, clamped and less the zero point, if it quantizes f32 by a
-    scale and a zero point that are known; None otherwise."""
-    step, origin = constant_scalar(op.scale), constant_scalar(op.zero_point)
-    if graph.type_of(op.x).dtype != _F32 or step is None or origin is None:
+def reads_zero_point(op: graph.GraphOp) -> bool:
+    """Return whether the code of `op` is the same for any zero point that it reads from memory: it
+    quantizes f32 to 8 or 16 bits by a scale that is known."""
+    return isinstance(op, graph.QuantizeOp) and _known_scale(op) is not None
+
+
+def _known_scale(op: graph.QuantizeOp) -> np.float32 | None:
+    """The scale of `op`, if that is known and `_steps` divides by it."""
+    step, target = constant_scalar(op.scale), graph.type_of(op.zero_point).dtype
+    if graph.type_of(op.x).dtype != _F32 or step is None or target not in _SMALL:
         return None
-    if not is_divisor(step) or origin.dtype not in _SMALL:
+    return step if is_divisor(step) else None
+
+
+def _known_zero(op: graph.QuantizeOp, zero_point: ir.Value) -> int | None:
+    """The zero point of `op`, unless the scalar `zero_point` is read from memory."""
+    origin = constant_scalar(op.zero_point)
+    return None if origin is None or not is_known(zero_point) else int(origin)
+
+
+def _known_steps(op: graph.QuantizeOp, x: ir.Value, zero_point: ir.Value) -> ir.Value | None:
+    """The quotient that `op` rounds, clamped and less the zero point, if it quantizes f32 to 8 or
+    16 bits by a scale that is known; None otherwise."""
+    step, target = _known_scale(op), graph.type_of(op.zero_point).dtype
+    if step is None:
         return None
-    limits, zero = np.iinfo(origin.dtype), int(origin)
-    return _steps(x, step, limits.min - zero, limits.max - zero)
+    limits, origin = np.iinfo(target), _known_zero(op, zero_point)
+    if origin is not None:
+        return _steps(x, step, limits.min - origin, limits.max - origin)
+    zero = convert_scalar(convert_scalar(zero_point, target, _I32), _I32, _F32)
+    return _steps(x, step, *(arith.subf(like(end, x), zero) for end in (limits.min, limits.max)))
 
 
 def _quotient(op: graph.QuantizeOp, x: ir.Value, scale: ir.Value) -> tuple[ir.Value, bool]:
@@ -136,10 +162,18 @@ def fake_quantize(op: graph.GraphOp, x: ir.Value) -> ir.Value:
     return product(round_small_float(_steps(x, step, low, high)), like(float(step), x))
 
 
-def _steps(x: ir.Value, step: np.float32, low: float, high: float) -> ir.Value:
+def _steps(
+    x: ir.Value, step: np.float32, low: float | ir.Value, high: float | ir.Value
+) -> ir.Value:
     """``x / step``, not less than `low` nor more than `high` if rounded to an integer: the ends of
     the range of `x` lie within rounding of a step."""
     if not is_divisor(step):
-        return clamp(arith.divf(x, like(float(step), x)), like(low, x), like(high, x))
-    ends = (float(np.float32(end) * step) for end in (low, high))
-    return divide_small(clamp(x, *(like(end, x) for end in ends)), step)
+        return clamp(arith.divf(x, like(float(step), x)), *(_times(e, 1, x) for e in (low, high)))
+    return divide_small(clamp(x, *(_times(end, step, x) for end in (low, high))), step)
+
+
+def _times(end: float | ir.Value, step: np.float32 | int, x: ir.Value) -> ir.Value:
+    """`end` times `step`, like `x`."""
+    if isinstance(end, ir.Value):
+        return end if step == 1 else arith.mulf(end, like(float(step), x))
+    return like(float(np.float32(end) * np.float32(step)), x)

@@ -12,10 +12,11 @@ from ...mlir import ir
 from ..infra.query import splat_of
 from ..kernels.epilogue import steps_key
 from .elementwise import values_from_outside
+from .quantization import reads_zero_point
 
 ARITHMETIC = (graph.AddOp, graph.SubOp, graph.MulOp, graph.FmaOp, graph.DequantizeOp)
-"""Ops whose code is the same for any number. That of a quantization is not: it divides by products,
-and knows the range of its result."""
+"""Ops whose code is the same for any number. That of a quantization is not the same for any scale,
+by which it divides with products, but for any zero point."""
 
 Scalars = Mapping[ir.Value, frozenset[ir.Value]]
 """Constants by the result of the contraction whose epilogue they are in."""
@@ -61,8 +62,15 @@ def _may_be_read(value: ir.Value, steps: list[graph.GraphOp]) -> bool:
     """Return whether `value` is one number, which decides no code of `steps`."""
     is_number = graph.element_count(graph.type_of(value).shape) == 1
     readers = (step for step in steps if value in list(step.operation.operands))
-    is_alike = all(isinstance(reader, ARITHMETIC) for reader in readers)
+    is_alike = all(_is_alike(value, reader) for reader in readers)
     return is_number and is_alike and splat_of(value) is not None
+
+
+def _is_alike(value: ir.Value, reader: graph.GraphOp) -> bool:
+    """Return whether the code of `reader` is the same for any number `value`."""
+    if not isinstance(reader, graph.QuantizeOp):
+        return isinstance(reader, ARITHMETIC)
+    return value == reader.zero_point and reads_zero_point(reader)
 
 
 def _varying(

@@ -102,23 +102,21 @@ class VectorEpilogue:
         def load(value: ir.Value, at: ir.Value, position: OutputPosition) -> ir.Value:
             return emitter.load(where[value], at, position.mask, position.lanes)
 
+        def uniform(value: ir.Value, lanes: int) -> ir.Value:
+            leaf, key = self.leaves[value], (value, lanes)
+            if key not in known and leaf.splat is not None:
+                known[key] = emitter.splat(leaf.splat, lanes, _element(leaf.dtype))
+            elif key not in known:
+                known[key] = emitter.broadcast(where[value], lanes)
+            return known[key]
+
         def read(value: ir.Value, position: OutputPosition) -> ir.Value:
             leaf = self.leaves[value]
             if leaf.whole:
                 return load(value, position.offset, position)
-            if leaf.splat is not None:
-                key = (value, position.lanes)
-                if key not in known:
-                    known[key] = emitter.splat(leaf.splat, position.lanes, _element(leaf.dtype))
-                return known[key]
             if leaf.columns:
                 row = _row(position, leaf.columns)
                 return emitter.broadcast(where[value], position.lanes, row)
-            if leaf.single:
-                key = (value, position.lanes)
-                if key not in known:
-                    known[key] = emitter.broadcast(where[value], position.lanes)
-                return known[key]
             key = (value, position.feature)
             if key not in known:
                 known[key] = load(value, position.feature, position)
@@ -126,7 +124,13 @@ class VectorEpilogue:
 
         def results() -> Iterator[ir.Value]:
             for batch in self._batches(positions, accumulators):
-                values = {leaf: joined([read(leaf, at) for at, _ in batch]) for leaf in self.leaves}
+                lanes = sum(at.lanes for at, _ in batch)
+                values = {
+                    value: uniform(value, lanes)
+                    if leaf.is_uniform
+                    else joined([read(value, at) for at, _ in batch])
+                    for value, leaf in self.leaves.items()
+                }
                 result = self.body({self.root: joined([total for _, total in batch]), **values})
                 yield from cut(result, batch[0][0].lanes)
 
@@ -157,6 +161,11 @@ class _Leaf:
     whole: bool = False
     single: bool = False
     columns: int = 0
+
+    @property
+    def is_uniform(self) -> bool:
+        """True for one number."""
+        return self.splat is not None or self.single
 
     @staticmethod
     def of(value: ir.Value, shape: graph.Shape, is_read: bool) -> "_Leaf | None":

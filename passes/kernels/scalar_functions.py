@@ -40,6 +40,11 @@ def integer_like(value: int, x: Scalar) -> Scalar:
     return arith.constant(x.type, ir.IntegerAttr.get(x.type, value))
 
 
+def is_known(x: Scalar) -> bool:
+    """Return whether `x` is a constant."""
+    return isinstance(x.owner, ir.Operation) and x.owner.name == "arith.constant"
+
+
 def element_of(x: Scalar) -> ir.Type:
     """The type of `x`, or of its elements if it is a vector."""
     return x.type.element_type if isinstance(x.type, ir.VectorType) else x.type

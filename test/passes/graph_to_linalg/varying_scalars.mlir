@@ -35,6 +35,37 @@ func.func @layers(%x: tensor<6x16xf32>, %w: tensor<1x16x16xf32>, %v: tensor<1x16
 
 // -----
 
+// The zero point of a quantization is read, and decides its range.
+
+// CHECK: func.func @int8_matmul_0
+// CHECK: memref.load {{.*}} : memref<1xi8>
+// CHECK: arith.extui {{.*}} : vector<16xi8> to vector<16xi32>
+// CHECK: arith.subf
+// CHECK-NOT: func.func @int8_matmul_
+// CHECK-LABEL: func.func @zero_points
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@int8_matmul_0::@int8_matmul_0]
+// CHECK: "flow.dispatch"{{.*}}entry_points = [@int8_matmul_0::@int8_matmul_0]
+func.func @zero_points(%x: tensor<6x64xui8>, %w: tensor<1x16x64x4xi8>, %v: tensor<1x16x64x4xi8>) -> tensor<6x64xui8> {
+  %a = "graph.constant"() {value = dense<1.0> : tensor<f32>} : () -> tensor<f32>
+  %y = "graph.constant"() {value = dense<7> : tensor<ui8>} : () -> tensor<ui8>
+  %z = "graph.constant"() {value = dense<3> : tensor<ui8>} : () -> tensor<ui8>
+  %0 = "graph.fused"() ({
+    %1 = "graph.int8_matmul"(%x, %w) {columns = 64 : i64, mr = 6 : i64, unit = "avx512vnni", x_bytes = 1 : i64} : (tensor<6x64xui8>, tensor<1x16x64x4xi8>) -> tensor<6x64xi32>
+    %2 = "graph.cast"(%1) {to = f32} : (tensor<6x64xi32>) -> tensor<6x64xf32>
+    %3 = "graph.quantize"(%2, %a, %z) : (tensor<6x64xf32>, tensor<f32>, tensor<ui8>) -> tensor<6x64xui8>
+    "graph.yield"(%3) : (tensor<6x64xui8>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<6x64xui8>
+  %4 = "graph.fused"() ({
+    %5 = "graph.int8_matmul"(%0, %v) {columns = 64 : i64, mr = 6 : i64, unit = "avx512vnni", x_bytes = 1 : i64} : (tensor<6x64xui8>, tensor<1x16x64x4xi8>) -> tensor<6x64xi32>
+    %6 = "graph.cast"(%5) {to = f32} : (tensor<6x64xi32>) -> tensor<6x64xf32>
+    %7 = "graph.quantize"(%6, %a, %y) : (tensor<6x64xf32>, tensor<f32>, tensor<ui8>) -> tensor<6x64xui8>
+    "graph.yield"(%7) : (tensor<6x64xui8>) -> ()
+  }) {kind = "epilogue"} : () -> tensor<6x64xui8>
+  return %4 : tensor<6x64xui8>
+}
+
+// -----
+
 // The scale of a quantization is in its code, which divides by products: two kernels.
 
 // CHECK: func.func @int8_matmul_0
