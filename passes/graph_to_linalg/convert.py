@@ -14,7 +14,7 @@ from ..infra.registry import register
 from .aliasing import copy_what_others_read, keep_arguments, mark_consumed
 from .branches import branches_from_loops
 from .lowering import Lowering, lower_op, plain_type
-from .varying_scalars import varying_scalars
+from .varying_constants import read_constants
 
 
 @register
@@ -67,8 +67,8 @@ def _lower_function(function: func.FuncOp, ctx: Lowering) -> None:
     load_rules()
     iree.load()
     block = function.entry_block
+    ctx.read = read_constants(function)
     operations = list(block.operations)
-    ctx.varying = varying_scalars(function.operation)
     with ir.InsertionPoint.at_block_begin(block), function.operation.location:
         _lower_arguments(ctx, block)
     for op in operations:

@@ -1,6 +1,7 @@
 """Elementwise ops, alone or in groups, as one ``linalg.generic`` with parallel loops."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from ...dialects import graph
 from ...mlir import arith, ir, tensor
@@ -9,6 +10,8 @@ from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
 from .quantization import dequantized_again
 from .scalar_rules import apply_scalar_rule
+
+NO_TABLES: Mapping[ir.Value, ir.Value] = MappingProxyType({})
 
 ScalarBody = Callable[[Mapping[ir.Value, ir.Value]], ir.Value]
 
@@ -84,16 +87,21 @@ def values_from_outside(steps: Sequence[graph.GraphOp]) -> list[ir.Value]:
 
 
 def evaluate_scalars(
-    ops: Sequence[graph.GraphOp], scalars: Mapping[ir.Value, ir.Value]
+    ops: Sequence[graph.GraphOp],
+    scalars: Mapping[ir.Value, ir.Value],
+    tables: Mapping[ir.Value, ir.Value] = NO_TABLES,
 ) -> dict[ir.Value, ir.Value]:
     """Run the scalar rules of `ops`, in order, from the scalars of their operands.
 
-    What one op quantizes and another dequantizes stays a float on the way.
+    What one op quantizes and another dequantizes stays a float on the way. The rules of the results
+    in `tables` get one more operand: what `scalars` has for the table.
     """
     known = dict(scalars)
 
     def operands(op: graph.GraphOp) -> list[ir.Value]:
-        return [known[value] for value in op.operation.operands]
+        table = tables.get(op.operation.results[0])
+        beside = [] if table is None else [table]
+        return [known[value] for value in [*op.operation.operands, *beside]]
 
     by_result: dict[ir.Value, graph.GraphOp] = {}
     for op in ops:

@@ -1,14 +1,14 @@
 """Fused groups: one kernel, or the contraction and one generic for the ops that follow it."""
 
-from collections.abc import Container, Sequence
+from collections.abc import Mapping, Sequence
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.byte_packs import BytePacking
-from ..kernels.epilogue import Body, VectorEpilogue
+from ..kernels.epilogue import NOTHING_READ, Body, ReadConstants, VectorEpilogue
 from .broadcast import lower_broadcast
-from .elementwise import evaluate_scalars, lower_elementwise, values_from_outside
+from .elementwise import NO_TABLES, evaluate_scalars, lower_elementwise, values_from_outside
 from .implicit_gemm import implicit_convolution
 from .kernel_rules import kernel_of
 from .lowering import Lowering, lower_op, lowers
@@ -44,7 +44,7 @@ def lower_group(ctx: Lowering, root: graph.GraphOp, steps: Sequence[graph.GraphO
     kernel = kernel_of(type(root))
     epilogue = None
     if kernel is not None:
-        read = ctx.varying.get(root.operation.results[0], ())
+        read = ctx.read.get(root.operation.results[0], NOTHING_READ)
         epilogue = epilogue_of(root, steps, ctx.cpu, byte_packing(root, steps, ctx.cpu, read), read)
     if kernel is not None and epilogue is None and _rounds(steps):
         *before, cast = steps
@@ -74,7 +74,7 @@ def epilogue_of(
     steps: Sequence[graph.GraphOp],
     cpu: CpuModel,
     packing: BytePacking | None = None,
-    read: Container[ir.Value] = (),
+    read: ReadConstants = NOTHING_READ,
 ) -> VectorEpilogue | None:
     """The epilogue of `root`; None if a step, or the broadcast of an operand, does not work on
     vectors, or if the kernel cannot store results of its type. A final cast to 16 bits is done by
@@ -90,15 +90,20 @@ def epilogue_of(
         return None
     last = (steps[-1] if steps else root).operation.results[0]
     others = values_from_outside(steps)
-    body = _body(steps, last) if packing is None else _packing_body(steps, packing)
+    if packing is None:
+        body = _body(steps, last, read.tables)
+    else:
+        body = _packing_body(steps, packing, read.tables)
     return VectorEpilogue.of(total, steps, others, result.shape, body, result.dtype, packing, read)
 
 
-def _packing_body(steps: Sequence[graph.GraphOp], packing: BytePacking) -> Body:
+def _packing_body(
+    steps: Sequence[graph.GraphOp], packing: BytePacking, tables: Mapping[ir.Value, ir.Value]
+) -> Body:
     """The body of `steps`, of which `packing` computes the last one."""
     *before, last = steps
     x, _, zero = last.operation.operands
-    return lambda known: packing.pack(evaluate_scalars(before, known)[x], known[zero])
+    return lambda known: packing.pack(evaluate_scalars(before, known, tables)[x], known[zero])
 
 
 def _rounds(steps: Sequence[graph.GraphOp]) -> bool:
@@ -112,5 +117,9 @@ def _narrows(root: graph.GraphOp, cpu: CpuModel) -> bool:
     return kernel is not None and kernel.narrows(root, cpu)
 
 
-def _body(steps: Sequence[graph.GraphOp], result: ir.Value) -> Body:
-    return lambda known: evaluate_scalars(steps, known)[result]
+def _body(
+    steps: Sequence[graph.GraphOp],
+    result: ir.Value,
+    tables: Mapping[ir.Value, ir.Value] = NO_TABLES,
+) -> Body:
+    return lambda known: evaluate_scalars(steps, known, tables)[result]

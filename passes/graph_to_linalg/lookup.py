@@ -77,11 +77,12 @@ def _high(x: ir.Value) -> ir.Value:
 
 
 @scalar_rule(graph.TableOp, vector=NOT_F32, any_vector=True)
-def table(op: graph.GraphOp, x: ir.Value) -> ir.Value:
-    """Look up one byte, or a vector of bytes in a kernel."""
+def table(op: graph.GraphOp, x: ir.Value, memory: ir.Value | None = None) -> ir.Value:
+    """Look up one byte, or a vector of bytes in a kernel, which may read the table from the buffer
+    `memory`."""
     elements = op.attrs["table"]
     if isinstance(x.type, ir.VectorType):
-        return look_up(x, elements, BYTE_SHUFFLES[op.attrs["unit"]])
+        return look_up(x, memory or elements, BYTE_SHUFFLES[op.attrs["unit"]])
     i8 = plain_element(op.attrs["to"])
     bytes_ = [ir.IntegerAttr.get(i8, n - 256 if n > 127 else n) for n in elements]
     type_ = ir.RankedTensorType.get([len(bytes_)], i8)

@@ -28,6 +28,7 @@ from ...dialects.symbolic import Call, Dim, at_least
 from ...errors import GraphcError, LoweringError
 from ...mlir import arith, cf, ir, tensor
 from ..infra.report import RewriteStatistics
+from ..kernels.epilogue import ReadConstants
 
 Size = int | Dim
 Rule = Callable[..., Any]
@@ -143,8 +144,8 @@ class Lowering:
         self.in_kernel = False
         """True for code that becomes one kernel, where no other is called."""
         self.values: dict[ir.Value, ir.Value] = {}
-        self.varying: Mapping[ir.Value, frozenset[ir.Value]] = {}
-        """Constants that kernels read, by the results of contractions: see `varying_scalars`."""
+        self.read: Mapping[ir.Value, ReadConstants] = {}
+        """Constants that kernels read, by the results of contractions: see `varying_constants`."""
         self.kernels: dict[object, str] = {}
         """Names of the kernels emitted for this function, by family and key."""
         self._symbols: ChainMap[str, ir.Value] = ChainMap()

@@ -1,7 +1,7 @@
 """Epilogues of contractions of integers that end with a quantization, whose bytes packs compute."""
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from ...dialects import graph
 from ...mlir import ir
 from ..infra.query import constant_scalar
 from ..kernels.byte_packs import BytePacking
+from ..kernels.epilogue import NOTHING_READ, ReadConstants
 
 MOST = 2.0**31
 """Magnitude below which the instruction that rounds floats gives their integers."""
@@ -22,7 +23,7 @@ def byte_packing(
     root: graph.GraphOp,
     steps: Sequence[graph.GraphOp],
     cpu: CpuModel,
-    read: Container[ir.Value] = (),
+    read: ReadConstants = NOTHING_READ,
 ) -> BytePacking | None:
     """The packing that computes the last of the `steps` behind the contraction `root`: on vectors
     of 512 bits, for a quantization to 8 bits with a scale of 1. None otherwise. Constants in `read`
@@ -36,7 +37,7 @@ def byte_packing(
     if zero.dtype not in _BYTES or scale.dtype != np.float32 or scale != 1:
         return None
     clamps = largest_magnitude(last.x) >= MOST
-    known = None if last.zero_point in read else int(zero)
+    known = None if last.zero_point in read.numbers else int(zero)
     return BytePacking(known, zero.dtype == np.uint8, clamps)
 
 

@@ -12,6 +12,7 @@ from ...mlir import arith, ir, llvm, vector
 from .emitter import Registers, lanes_of
 from .scalar_functions import integer_like
 
+BYTES = 256
 PART = 16
 """Bytes of the table that one instruction indexes."""
 
@@ -24,18 +25,30 @@ class ByteShuffle:
     name: str
     """The name of its intrinsic."""
 
-    def parts(self, table: Sequence[int], low: ir.Value) -> Registers:
-        """The elements of each part of `table` at the indices `low`, which are less than 16."""
+    def index(self, parts: Registers, low: ir.Value) -> Registers:
+        """The elements of each of `parts` at the indices `low`, which are less than 16."""
         name = f"llvm.x86.{self.name}"
-        parts = [self._repeated(table[n : n + PART]) for n in range(0, len(table), PART)]
         return [llvm.call_intrinsic(low.type, name, [part, low], [], []) for part in parts]
 
-    def _repeated(self, part: Sequence[int]) -> ir.Value:
-        """A vector that holds `part` in each of its 128 bits."""
+    def constants(self, table: Sequence[int]) -> Registers:
+        """The parts of `table`, each in all lanes of 128 bits of a vector."""
         i8 = ir.IntegerType.get_signless(8)
         type_ = ir.VectorType.get([self.size], i8)
-        elements = [ir.IntegerAttr.get(i8, byte) for byte in [*part] * (self.size // PART)]
-        return arith.constant(type_, ir.DenseElementsAttr.get(elements, type_))
+        parts = (table[n : n + PART] for n in range(0, len(table), PART))
+        repeated = ([byte - 256 if byte > 127 else byte for byte in part] for part in parts)
+        elements = (
+            [ir.IntegerAttr.get(i8, byte) for byte in part * (self.size // PART)]
+            for part in repeated
+        )
+        return [arith.constant(type_, ir.DenseElementsAttr.get(each, type_)) for each in elements]
+
+    def loaded(self, table: ir.Value) -> Registers:
+        """The same of the 256 bytes in the buffer `table`."""
+        type_ = ir.VectorType.get([PART], ir.IntegerType.get_signless(8))
+        order = list(range(PART)) * (self.size // PART)
+        starts = [arith.constant(ir.IndexType.get(), n) for n in range(0, BYTES, PART)]
+        parts = [vector.load(type_, table, [start]) for start in starts]
+        return [vector.shuffle(part, part, order) for part in parts]
 
 
 BYTE_SHUFFLES = {
@@ -45,20 +58,21 @@ BYTE_SHUFFLES = {
 """By the unit of `graph.table`."""
 
 
-def look_up(x: ir.Value, table: Sequence[int], shuffle: ByteShuffle) -> ir.Value:
-    """The bytes of `table` for `x`, a vector of any number of bytes (i8)."""
+def look_up(x: ir.Value, table: Sequence[int] | ir.Value, shuffle: ByteShuffle) -> ir.Value:
+    """The bytes of `table`, numbers or a buffer, for `x`, a vector of any number of bytes (i8)."""
     lanes, size = lanes_of(x), shuffle.size
-    table = [byte - 256 if byte > 127 else byte for byte in table]
+    is_read = isinstance(table, ir.Value)
+    parts = shuffle.loaded(table) if is_read else shuffle.constants(table)
     whole = -(-lanes // size) * size
     padded = x if whole == lanes else vector.shuffle(x, x, [n % lanes for n in range(whole)])
-    pieces = [_look_up_vector(piece, table, shuffle) for piece in cut(padded, size)]
+    pieces = [_look_up_vector(piece, parts, shuffle) for piece in cut(padded, size)]
     found = joined(pieces)
     return found if whole == lanes else vector.shuffle(found, found, list(range(lanes)))
 
 
-def _look_up_vector(x: ir.Value, table: Sequence[int], shuffle: ByteShuffle) -> ir.Value:
-    """`look_up` of a vector of the shuffle's size."""
-    found = shuffle.parts(table, arith.andi(x, integer_like(PART - 1, x)))
+def _look_up_vector(x: ir.Value, parts: Registers, shuffle: ByteShuffle) -> ir.Value:
+    """`look_up` of a vector of the shuffle's size in the `parts` of a table."""
+    found = shuffle.index(parts, arith.andi(x, integer_like(PART - 1, x)))
     bit = PART
     while len(found) > 1:
         is_set = arith.cmpi(

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -35,6 +35,19 @@ order. If each is stored before the next one is taken, fewer registers hold resu
 
 
 @dataclass(frozen=True)
+class ReadConstants:
+    """Constants that an epilogue reads from memory."""
+
+    numbers: Container[ir.Value] = ()
+    """Constants of one element."""
+    tables: Mapping[ir.Value, ir.Value] = field(default_factory=dict)
+    """Constants of 256 bytes, by the results of the `graph.table` ops that look up in them."""
+
+
+NOTHING_READ = ReadConstants()
+
+
+@dataclass(frozen=True)
 class VectorEpilogue:
     """Elementwise ops on `root`, the accumulators, and on `leaves`."""
 
@@ -63,17 +76,25 @@ class VectorEpilogue:
         body: Body,
         stored_dtype: np.dtype,
         packing: BytePacking | None = None,
-        read: Container[ir.Value] = (),
+        read: ReadConstants = NOTHING_READ,
     ) -> "VectorEpilogue | None":
         """The epilogue of `steps`, whose rules work on vectors, with a result of `shape`; None if
         one of `others` broadcasts in another way. `packing` computes the last step, if given.
-        Numbers in `read` are not compiled in."""
-        leaves = {value: _Leaf.of(value, shape, value in read) for value in others if value != root}
+        Constants in `read` are not compiled in."""
+        leaves = {
+            value: _Leaf.of(value, shape, value in read.numbers)
+            for value in others
+            if value != root
+        }
+        tables = [
+            read.tables[y] for step in steps if (y := step.operation.results[0]) in read.tables
+        ]
+        leaves |= {table: _Leaf(graph.type_of(table).dtype, table=True) for table in tables}
         known = {value: leaf for value, leaf in leaves.items() if leaf is not None}
         if len(known) != len(leaves):
             return None
         leaf_keys = map(repr, known.values())
-        key = (stored_dtype, packing, *leaf_keys, *steps_key(steps, [root, *known]))
+        key = (stored_dtype, packing, *leaf_keys, *steps_key(steps, [root, *known], read.tables))
         lanes = max(_lanes_for(steps), 0 if packing is None else PACKED_LANES)
         return VectorEpilogue(root, body, known, key, stored_dtype, lanes)
 
@@ -125,12 +146,14 @@ class VectorEpilogue:
         def results() -> Iterator[ir.Value]:
             for batch in self._batches(positions, accumulators):
                 lanes = sum(at.lanes for at, _ in batch)
-                values = {
-                    value: uniform(value, lanes)
-                    if leaf.is_uniform
-                    else joined([read(value, at) for at, _ in batch])
-                    for value, leaf in self.leaves.items()
-                }
+                values = dict[ir.Value, ir.Value]()
+                for value, leaf in self.leaves.items():
+                    if leaf.table:
+                        values[value] = where[value]
+                    elif leaf.is_uniform:
+                        values[value] = uniform(value, lanes)
+                    else:
+                        values[value] = joined([read(value, at) for at, _ in batch])
                 result = self.body({self.root: joined([total for _, total in batch]), **values})
                 yield from cut(result, batch[0][0].lanes)
 
@@ -153,14 +176,15 @@ class VectorEpilogue:
 @dataclass(frozen=True)
 class _Leaf:
     """Access pattern of an operand of the epilogue: one number, known when compiling (`splat`) or
-    not (`single`), one per feature, one per element (`whole`), or one per row of a result with
-    `columns`."""
+    not (`single`), one per feature, one per element (`whole`), one per row of a result with
+    `columns`, or any of a `table`, which the body gets as a buffer."""
 
     dtype: np.dtype
     splat: float | None = None
     whole: bool = False
     single: bool = False
     columns: int = 0
+    table: bool = False
 
     @property
     def is_uniform(self) -> bool:
@@ -207,10 +231,18 @@ def _element(dtype: np.dtype) -> ir.Type:
     return ir.IntegerType.get_signless(dtype.itemsize * 8)
 
 
-def steps_key(steps: Sequence[graph.GraphOp], values: Sequence[ir.Value]) -> Iterator[object]:
-    """A key of `steps` on `values`, equal for steps that compute the same."""
+def steps_key(
+    steps: Sequence[graph.GraphOp],
+    values: Sequence[ir.Value],
+    without_table: Container[ir.Value] = (),
+) -> Iterator[object]:
+    """A key of `steps` on `values`, equal for steps that compute the same, but for the tables of
+    the results in `without_table`."""
     numbers = {value: number for number, value in enumerate(values)}
     for step in steps:
         operands = tuple(numbers[value] for value in step.operation.operands)
-        yield step.operation.name, operands, repr(step.attrs)  # in which 0.0 is not -0.0
+        attributes = dict(step.attrs)
+        if step.operation.results[0] in without_table:
+            del attributes["table"]
+        yield step.operation.name, operands, repr(attributes)  # in which 0.0 is not -0.0
         numbers[step.operation.results[0]] = len(numbers)

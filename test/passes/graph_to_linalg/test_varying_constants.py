@@ -37,7 +37,7 @@ def _layers(zeros, dtype: type, activation: str | None):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@pytest.mark.parametrize("activation", [None])
+@pytest.mark.parametrize("activation", [None, "HardSwish"])
 def test_layers_of_one_kernel(dtype, activation, tmp_path):
     low = np.iinfo(dtype).min
     zeros = [(low + a, low + b, low + c) for a, b, c in ((0, 128, 3), (117, 255, 9), (130, 90, 0))]
