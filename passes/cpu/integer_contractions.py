@@ -28,6 +28,7 @@ from .quantized_operands import (
     reason_against_sums,
     unsigned,
 )
+from .quantized_products import QuantizeProduct
 from .requantization import FoldRescaling, QuantizeByReciprocal, QuantizeSum
 
 FEWEST_CHANNELS = {"avx2": graph.INT8_GROUP}
@@ -404,6 +405,7 @@ def rewrites(unit: str, exact: bool) -> list[Rewrite]:
         UnsignedConv(fewest),
         PadChannels(fewest),
         QuantizeSum(),
+        QuantizeProduct(),
         QuantizeByReciprocal(exact),
         FoldRescaling(exact),
     ]

@@ -20,8 +20,8 @@ ULPS = (0, 1, -1, 2, -2)
 Scales = tuple[np.ndarray, np.ndarray]
 
 _F32, _ONE = np.dtype(np.float32), np.ones((), np.float32)
-_TINY = np.finfo(np.float32).tiny
-_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+TINY = np.finfo(np.float32).tiny
+BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
 
 class QuantizeByReciprocal(Rewrite):
@@ -163,9 +163,9 @@ class QuantizeSum(Rewrite):
             return None
         relu = producer(op.x, graph.ReluOp)
         total = producer(op.x if relu is None else relu.x, graph.AddOp)
-        if total is None or zero.dtype not in _BYTES:
+        if total is None or zero.dtype not in BYTES:
             return None
-        left, right = _dequantized_alike(total.a), _dequantized_alike(total.b)
+        left, right = dequantized_alike(total.a), dequantized_alike(total.b)
         if left is None or right is None:
             return None
         return {"parts": [left, right], "scale": scale, "has_relu": relu is not None}
@@ -198,11 +198,11 @@ class QuantizeSum(Rewrite):
         return graph.quantize(graph.relu(y) if has_relu else y, one, op.zero_point)
 
 
-def _dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:
+def dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:
     """The op that dequantizes `value` from 8 bits to f32 by one constant scale and zero point, or
     None."""
     op = producer(value, graph.DequantizeOp)
-    if op is None or graph.type_of(op.x).dtype not in _BYTES or op.attrs["to"] != _F32:
+    if op is None or graph.type_of(op.x).dtype not in BYTES or op.attrs["to"] != _F32:
         return None
     scale, zero = constant_scalar(op.scale), constant_scalar(op.zero_point)
     is_alike = scale is not None and zero is not None and scale.dtype == _F32
@@ -222,26 +222,26 @@ def _equal_scales(
 
     with np.errstate(all="ignore"):
         given = np.asarray(constant_scalar(left.scale)), np.asarray(constant_scalar(right.scale))
-        total = _dequantized(left, given[0])[:, None] + _dequantized(right, given[1])
-        wanted, steps = quantized(total, unit), _dequantized(left, _ONE)[:, None]
+        total = all_dequantized(left, given[0])[:, None] + all_dequantized(right, given[1])
+        wanted, steps = quantized(total, unit), all_dequantized(left, _ONE)[:, None]
         moves = itertools.product(ULPS, repeat=2)
         for move in sorted(moves, key=lambda each: np.abs(each).sum()):
-            scales = _moved(given[0] / unit, move[0]), _moved(given[1] / unit, move[1])
-            if not all(np.isfinite(each) and abs(each) >= _TINY for each in scales):
+            scales = moved(given[0] / unit, move[0]), moved(given[1] / unit, move[1])
+            if not all(np.isfinite(each) and abs(each) >= TINY for each in scales):
                 continue
-            total = graph.FmaOp.evaluate(steps, scales[0], _dequantized(right, scales[1]))
+            total = graph.FmaOp.evaluate(steps, scales[0], all_dequantized(right, scales[1]))
             if np.array_equal(quantized(total, _ONE), wanted):
                 return scales
     return None
 
 
-def _dequantized(op: graph.DequantizeOp, scale: np.ndarray) -> np.ndarray:
+def all_dequantized(op: graph.DequantizeOp, scale: np.ndarray) -> np.ndarray:
     """All integers of the type that `op` dequantizes, dequantized by another `scale`."""
     info = np.iinfo(graph.type_of(op.x).dtype)
     integers = np.arange(info.min, info.max + 1).astype(info.dtype)
     return graph.DequantizeOp.evaluate(integers, scale, constant_scalar(op.zero_point), to=_F32)
 
 
-def _moved(value: np.ndarray, steps: int) -> np.ndarray:
+def moved(value: np.ndarray, steps: int) -> np.ndarray:
     """The f32 `value` moved up by some units in the last place."""
     return (np.asarray(value, np.float32).view(np.int32) + np.int32(steps)).view(np.float32)

@@ -53,6 +53,32 @@ def test_sums_of_all_pairs(precision):
         np.testing.assert_array_equal(ours, truth)
 
 
+@pytest.mark.parametrize("precision", ["f32", "strict"])
+def test_products_of_all_integers(precision):
+    """The bytes are those of the division, by factors that differ along an axis, of which some are
+    zero, negative or saturate."""
+    random, net, outputs = np.random.default_rng(0), NodeList(), []
+    weights = [random.uniform(-3, 3, 96), np.tile([0, 1, -1, 1e-9, 1e9, 0.7], 16)]
+    factors = [net.constant(each.astype(np.float32)) for each in [*weights, np.arange(4100)]]
+    parameters = [np.arange(-48, 48, dtype=np.int8), np.float32(0.03), np.int8(5)]
+    factors.append(net.node("DequantizeLinear", [net.constant(each) for each in parameters]))
+    for each in factors:
+        parameters = [net.constant(np.float32(0.37)), net.constant(np.uint8(131))]
+        x = net.node("DequantizeLinear", ["x", *parameters])
+        y = net.node("Mul", [each, x])
+        parameters = [net.constant(np.float32(0.41)), net.constant(np.uint8(77))]
+        outputs.append(net.node("QuantizeLinear", [y, *parameters]))
+    inputs = {"x": (np.uint8, (256, 1))}
+    model = _typed(build_model(net.nodes, inputs, outputs, net.constants), np.uint8)
+    feeds = {"x": np.arange(256, dtype=np.uint8)[:, None]}
+    compiled = graphc.compile(model, threads=1, precision=precision)
+    fired = compiled.report.rewrites["quantize-product"]
+    assert fired.count == len(factors) - 1
+    assert list(fired.declined) == ["it has more than 4096 factors"]
+    for ours, truth in zip(compiled.run(None, feeds), _reference(model, feeds), strict=True):
+        np.testing.assert_array_equal(ours, truth)
+
+
 @pytest.mark.parametrize(("activations", "known"), [(np.uint8, True), (np.int8, False)])
 def test_saturation(activations, known):
     """Sums beyond the range of 8 bits, and of 32 bits, saturate; rows and columns do not fill
