@@ -73,6 +73,7 @@ FORMS: Mapping[str, Quantizer] = {
 }
 """The tools that make each form."""
 HALVES = ("f16", "f16-f32-io")
+"""Forms of 16 bits."""
 
 PEERS: Mapping[str, tuple[str, ...]] = {"qdq": (RUNTIME, OPENVINO)}
 """The peers of a form; of the others ONNX Runtime alone, whose operators they are."""
@@ -300,7 +301,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = read_rows(options.results)
     measurement = Measurement(options.rounds, options.batch, options.strict)
     known = {(row.file, row.form) for row in rows}
-    with options.results.open("a") as file:
+    with options.results.open("a+") as file:
+        if file.tell() and not options.results.read_text().endswith("\n"):
+            file.write("\n")  # behind a line that was cut off
         for row in measure_files(options.files, options.forms, measurement, known):
             file.write(json.dumps(asdict(row)) + "\n")
             file.flush()
