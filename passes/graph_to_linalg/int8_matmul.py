@@ -20,7 +20,7 @@ from ..kernels.group_dot import (
     WideningDot,
     exceeds_pairs,
 )
-from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape
+from ..kernels.int8_direct_conv import Int8DirectConvEmitter, Int8DirectConvShape, border_words
 from ..kernels.int8_matmul import QuadsMatmulShape, WordsMatmulEmitter
 from ..kernels.pack_int8 import PackInt8, PackInt8Emitter
 from ..kernels.split_bytes import SplitBytes, SplitBytesEmitter
@@ -75,14 +75,16 @@ def int8_direct_conv(
     attrs, sizes = op.attrs, dynamic_sizes_of(op)
     (*image, _), result = extents_of(op)
     _, *kernel, quads, width, group = graph.type_of(op.w).static_shape
-    is_padded = any((*attrs["low"], *attrs["high"]))
+    has_border = op.border != 0 and any((*attrs["low"], *attrs["high"]))
     dot, beside = _dot_of(ctx, op)
+    if has_border:
+        beside = [*beside, _constant(border_words(op.border, op.x_bytes))]
     shape = Int8DirectConvShape(
         known_extents((*image, attrs["groups"] * quads)), known_extents(result),
         along_axes(kernel, 1), along_axes(attrs["strides"], 1), along_axes(attrs["dilations"], 1),
         along_axes(attrs["low"], 0), nr=width, groups=attrs["groups"], tile_w=attrs["tile_w"],
         lanes=attrs["lanes"], dot=dot,
-        border=attrs["border"] if is_padded else 0,
+        has_border=has_border,
         factors=_factors(op, attrs["groups"] * quads * group), planes=planes_of(op),
         x_bytes=op.x_bytes,
     )  # fmt: skip
@@ -108,8 +110,11 @@ def _windowed_weights(op: graph.Int8DirectConvOp) -> Operand | None:
         array[..., 0, :, 0], [(0, 0)] * (array.ndim - 4) + [(0, -width % dot.size), (0, 0)]
     )
     groups = filled.reshape(*filled.shape[:-2], -1, dot.size, filled.shape[-1])
-    packed = np.ascontiguousarray(np.moveaxis(groups, -2, -1))
-    return constant_tensor(packed), graph.TensorType(packed.shape, packed.dtype)
+    return _constant(np.ascontiguousarray(np.moveaxis(groups, -2, -1)))
+
+
+def _constant(array: np.ndarray) -> Operand:
+    return constant_tensor(array), graph.TensorType(array.shape, array.dtype)
 
 
 @lowers(graph.SplitBytesOp)
@@ -156,9 +161,7 @@ def _dot_of(
         statistics.record_declined(node, "the sums of many pairs of products may exceed 16 bits")
         return dot, []
     statistics.record_fired(node)
-    lines = exact.astype(np.int8).ravel()
-    type_ = graph.TensorType(lines.shape, lines.dtype)
-    beside = [(constant_tensor(lines), type_)] if exact.any() else []
+    beside = [_constant(exact.astype(np.int8).ravel())] if exact.any() else []
     return replace(dot, in_pairs=True), beside
 
 

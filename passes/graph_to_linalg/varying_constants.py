@@ -41,7 +41,10 @@ class _Contraction:
 
     def form(self) -> Iterator[object]:
         """All but the numbers and tables that may be read."""
-        yield self.root.operation.name, repr(self.root.attrs)
+        attributes = dict(self.root.attrs)
+        if isinstance(self.root, graph.Int8DirectConvOp):
+            attributes["border"] = self.root.border != 0  # which kernels read
+        yield self.root.operation.name, repr(attributes)
         yield from map(str, (value.type for value in self.root.operation.operands))
         leaves = _leaves(self.root, self.steps)
         for leaf in leaves:

@@ -5,12 +5,15 @@ Depthwise, vectors of channels are widened to 32 bits and multiplied by VPMADDWD
 are zero; or, along rows without dilation, four adjacent taps are a group (`is_windowed`): the
 window of a pixel is that of the one before it, moved on by a byte (VPSHRDD).
 
-An image may be padded with another value than zero: its zero point.
+An image may be padded with another value than zero: its zero point. That is read from memory, so
+that layers that differ in it have one kernel.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from ...mlir import arith, ir, memref, vector
 from .direct_conv_rows import KernelRow, Pixel
@@ -27,14 +30,20 @@ MOST_MULTIPLICATIONS = 1 << 24
 waits for up to an eighth of the time of the kernel, where the other one is disturbed."""
 
 
+def border_words(border: int, x_bytes: int) -> np.ndarray:
+    """What kernels read of a `border`: the number, and each of its bytes four times."""
+    repeated = [((border >> 8 * byte) & 0xFF) * 0x01010101 for byte in range(x_bytes)]
+    return np.array([border, *repeated], np.uint32).view(np.int32)
+
+
 @dataclass(frozen=True)
 class Int8DirectConvShape(DirectConvShape):
     """A convolution whose channels are counted in groups of four, or one by one if it is
     depthwise."""
 
     dot: GroupDot = INT8_DOTS["avx512vnni"]
-    border: int = 0
-    """The value that the image is padded with."""
+    has_border: bool = False
+    """True if the image is padded with another value than zero."""
     factors: int = 0
     """Channels of a pixel, of which the last group may have fewer."""
     x_bytes: int = 1
@@ -113,11 +122,15 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         weights: ir.Value,
         output: ir.Value,
         epilogue: Epilogue,
-        exact_lines: ir.Value | None = None,
+        *beside: ir.Value,
     ):
-        """For `exact_lines`, see `VnniMatmulEmitter`."""
+        """`beside` are the `exact_lines` of `VnniMatmulEmitter`, if there are any, and
+        `border_words` if there is a border."""
         super().__init__(shape, image, weights, output, epilogue)
-        self.exact_lines = exact_lines
+        *exact_lines, border = beside if shape.has_border else (*beside, None)
+        self.exact_lines = exact_lines[0] if exact_lines else None
+        count = 0 if border is None else 1 + shape.x_bytes
+        self._border = [memref.load(border, [self.index(n)]) for n in range(count)]
 
     @property
     def accumulator(self) -> ir.Type:
@@ -283,7 +296,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     def _wide_factor(self, pixel: Pixel | None, part: VectorSlice) -> ir.Value:
         """Channels of a pixel as i32."""
-        border = self.splat(self.shape.border, element=self.accumulator)
+        border = self._border_factor_of_channels()
         if pixel is None:
             return border
         at = self.add(pixel.offset, part.start)
@@ -308,14 +321,20 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     def _border_group(self, byte: int) -> ir.Value:
         """A group of channels outside of the image, as an i32: their bytes of that number."""
-        border = (self.shape.border >> 8 * byte) & 0xFF
-        group = int.from_bytes([border] * self.shape.dot.size, "little", signed=True)
-        return arith.constant(self.accumulator, group)
+        if self.shape.has_border:
+            return self._border[1 + byte]
+        return arith.constant(self.accumulator, 0)
+
+    def _border_factor_of_channels(self) -> ir.Value:
+        """A vector of channels outside of the image, as i32."""
+        if self.shape.has_border:
+            return vector.broadcast(self.vector_of(self.lanes, self.accumulator), self._border[0])
+        return self.splat(0, element=self.accumulator)
 
     def _border_factor(self, byte: int = 0) -> ir.Value:
         """A vector of factors outside of the image."""
         if not self.shape.multiplies_groups:
-            return self.splat(self.shape.border, element=self.accumulator)
+            return self._border_factor_of_channels()
         return self.shape.dot.repeated(self._border_group(byte))
 
     def beside(
@@ -327,7 +346,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
     ) -> Registers:
         """See `DirectConvEmitter`."""
         shape = self.shape
-        if not shape.border:
+        if not shape.has_border:
             return accumulators
         length, end = shape.row_weights // shape.nr, self.index(shape.kernel[0])
 
@@ -349,7 +368,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         """See `DirectConvEmitter`."""
         shape, parts = self.shape, self.shape.registers_per_pixel
         beside = set(range(tile.pixels)) - set(tile.inside[tap])
-        if not shape.border or not beside:
+        if not shape.has_border or not beside:
             return accumulators
         line = self.add(weights, tap * shape.channels * shape.nr)
         sums = self._border_sums(line, shape.channels, self.no_products(1))
@@ -362,7 +381,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """See `DirectConvEmitter`."""
-        if self.shape.border:
+        if self.shape.has_border:
             return self.multiply_tap(pixels, weights, accumulators)
         return super().multiply_inside(pixels, weights, accumulators)
 

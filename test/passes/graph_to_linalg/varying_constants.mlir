@@ -91,3 +91,21 @@ func.func @quantized(%x: tensor<6x64xui8>, %w: tensor<1x16x64x4xi8>, %v: tensor<
   }) {kind = "epilogue"} : () -> tensor<6x64xui8>
   return %4 : tensor<6x64xui8>
 }
+
+// -----
+
+// So is what an image is padded with, as a number and as four bytes.
+
+// CHECK: func.func @int8_direct_conv_0
+// CHECK: memref<2xi32>
+// CHECK-NOT: func.func @int8_direct_conv_
+// CHECK-LABEL: func.func @borders
+// CHECK-DAG: %[[A:.*]] = arith.constant dense<[3, 50529027]> : tensor<2xi32>
+// CHECK-DAG: %[[B:.*]] = arith.constant dense<[131, -2088533117]> : tensor<2xi32>
+// CHECK: "flow.dispatch"{{.*}}%[[A]]{{.*}}entry_points = [@int8_direct_conv_0::@int8_direct_conv_0]
+// CHECK: "flow.dispatch"{{.*}}%[[B]]{{.*}}entry_points = [@int8_direct_conv_0::@int8_direct_conv_0]
+func.func @borders(%x: tensor<1x6x6x16xui8>, %w: tensor<1x3x3x4x16x4xi8>) -> (tensor<1x6x6x16xi32>, tensor<1x6x6x16xi32>) {
+  %0 = "graph.int8_direct_conv"(%x, %w) {border = 3 : i64, dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 6 : i64, unit = "avx512vnni", x_bytes = 1 : i64} : (tensor<1x6x6x16xui8>, tensor<1x3x3x4x16x4xi8>) -> tensor<1x6x6x16xi32>
+  %1 = "graph.int8_direct_conv"(%x, %w) {border = 131 : i64, dilations = array<i64: 1, 1>, features = 16 : i64, groups = 1 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 6 : i64, unit = "avx512vnni", x_bytes = 1 : i64} : (tensor<1x6x6x16xui8>, tensor<1x3x3x4x16x4xi8>) -> tensor<1x6x6x16xi32>
+  return %0, %1 : tensor<1x6x6x16xi32>, tensor<1x6x6x16xi32>
+}
