@@ -11,8 +11,8 @@ quartiles, so that other work on the machine shows little. Below 1, graphc is fa
 
 Differences are those from ONNX Runtime without optimisations, in *steps*: 255ths of the range of an
 output. With random weights a rounding in an early layer grows, so they stand beside those of ONNX
-Runtime with its optimisations; a fault shows as many times that. Sizes that are names are 1; with
-``--batch`` another number of inputs is also compared.
+Runtime with its optimisations; a fault shows as many times that. Sizes that are names are 1, or as
+``--dim`` says; with ``--batch`` values are also compared where all of them are that number.
 
 Rows are appended to the file of JSON lines, one by one, and a case that has a row there is not
 measured again. Forms that leave a file as it is have no row. A file that a tool or a runtime
@@ -31,7 +31,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import geometric_mean
-from typing import Any
 
 import numpy as np
 import onnx
@@ -41,7 +40,7 @@ from .peers import Feed, Peer, PeerError, Terms, load_graphc, load_onnxruntime, 
 from .quantized import prepared
 from .quantized_kinds import FORMS as QUANTIZERS
 from .quantized_kinds import Calibrated, Quantizer, is_quantized, take_turns
-from .table import format_table
+from .table import add_dim_option, dims_of, format_table
 from .turns import optional
 
 HEADER = ("file", "form", "/best peer", "/f32", "graphc ms", "f32 ms", "ORT ms", "OV ms",
@@ -124,13 +123,13 @@ class FileRow:
 class OnnxFile:
     """A file, what quantizers get of it, and graphc's program of it, which is made once."""
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, dims: Mapping[str, int]):
+        self.path, self.dims = path, dims
         self._original: Peer | None = None
 
     def feed(self, seed: int = 0) -> Feed:
         """A random input."""
-        return example_inputs(self.path, seed)
+        return example_inputs(self.path, seed, self.dims)
 
     def original(self) -> Peer:
         """The f32 model in graphc."""
@@ -181,8 +180,8 @@ class Measurement:
             return self._measured(file, path, form) if is_changed else None
 
     def _measured(self, file: OnnxFile, path: Path, form: str) -> FileRow:
-        feed, problems, steps = example_inputs(path), dict[str, str](), dict[str, float]()
-        name = file.path.stem
+        problems, steps, name = dict[str, str](), dict[str, float](), file.path.stem
+        feed = example_inputs(path, dims=file.dims)
         plain = load_onnxruntime(path, Terms(1), optimized=False)
         try:
             truth = plain.run(feed)
@@ -235,14 +234,19 @@ def _cpu_seconds() -> float:
 
 
 def measure_files(
-    paths: Sequence[Path], forms: Sequence[str], measurement: Measurement, known: set[Any]
+    paths: Sequence[Path],
+    forms: Sequence[str],
+    measurement: Measurement,
+    known: set[tuple[str, str]],
+    dims: Mapping[str, int],
 ) -> Iterator[FileRow]:
-    """The rows of `paths` in `forms`, but for those of which (file, form) is `known`."""
+    """The rows of `paths` in `forms`, but for those of which (file, form) is `known`; `dims` are
+    sizes by their names."""
     for path in paths:
         todo = [form for form in forms if (path.stem, form) not in known]
         if not todo:
             continue
-        file = OnnxFile(path)
+        file = OnnxFile(path, dims)
         with (
             tempfile.TemporaryDirectory() as folder,
             prepared(path, Path(folder, path.name)) as source,
@@ -296,6 +300,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--batch", type=int, default=0, help="also compare this many inputs")
     parser.add_argument("--strict", action="store_true", help="also compare in strict precision")
+    add_dim_option(parser)
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)  # of the quantizers, which tell of each node
     rows = read_rows(options.results)
@@ -304,7 +309,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with options.results.open("a+") as file:
         if file.tell() and not options.results.read_text().endswith("\n"):
             file.write("\n")  # behind a line that was cut off
-        for row in measure_files(options.files, options.forms, measurement, known):
+        for row in measure_files(
+            options.files, options.forms, measurement, known, dims_of(options)
+        ):
             file.write(json.dumps(asdict(row)) + "\n")
             file.flush()
             print(*row.cells(), *row.problems.values(), file=sys.stderr, flush=True)
