@@ -160,8 +160,8 @@ def _steps(result: np.ndarray, truth: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """What is measured of each case, besides its time."""
+class FileMeasurement:
+    """Settings of a measurement: rounds, and the differences besides that of one input."""
 
     rounds: int = 7
     batch: int = 0
@@ -236,7 +236,7 @@ def _cpu_seconds() -> float:
 def measure_files(
     paths: Sequence[Path],
     forms: Sequence[str],
-    measurement: Measurement,
+    measurement: FileMeasurement,
     known: set[tuple[str, str]],
     dims: Mapping[str, int],
 ) -> Iterator[FileRow]:
@@ -304,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     logging.disable(logging.WARNING)  # of the quantizers, which tell of each node
     rows = read_rows(options.results)
-    measurement = Measurement(options.rounds, options.batch, options.strict)
+    measurement = FileMeasurement(options.rounds, options.batch, options.strict)
     known = {(row.file, row.form) for row in rows}
     with options.results.open("a+") as file:
         if file.tell() and not options.results.read_text().endswith("\n"):

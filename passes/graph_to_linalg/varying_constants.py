@@ -55,7 +55,7 @@ class _Contraction:
         yield from steps_key(self.steps, values, without_table=results)
 
     def texts(self) -> list[str]:
-        """What differs between equal forms."""
+        """The constants that differ between equal forms, as text."""
         numbers = [repr(splat_of(value)) for value in self.numbers]  # in which 0.0 is not -0.0
         return numbers + [repr(table.table) for table in self.tables]
 

@@ -31,7 +31,7 @@ waits for up to an eighth of the time of the kernel, where the other one is dist
 
 
 def border_words(border: int, x_bytes: int) -> np.ndarray:
-    """What kernels read of a `border`: the number, and each of its bytes four times."""
+    """The words that kernels read of a `border`: the number, and each of its bytes four times."""
     repeated = [((border >> 8 * byte) & 0xFF) * 0x01010101 for byte in range(x_bytes)]
     return np.array([border, *repeated], np.uint32).view(np.int32)
 
@@ -129,8 +129,10 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         super().__init__(shape, image, weights, output, epilogue)
         *exact_lines, border = beside if shape.has_border else (*beside, None)
         self.exact_lines = exact_lines[0] if exact_lines else None
-        count = 0 if border is None else 1 + shape.x_bytes
-        self._border = [memref.load(border, [self.index(n)]) for n in range(count)]
+        self._border: list[ir.Value] = []
+        if border is not None:
+            words = range(1 + shape.x_bytes)
+            self._border = [memref.load(border, [self.index(n)]) for n in words]
 
     @property
     def accumulator(self) -> ir.Type:

@@ -11,8 +11,8 @@ from tool_models import model
 
 from graphc.benchmarks import quantized_files
 from graphc.benchmarks.quantized_files import (
+    FileMeasurement,
     FileRow,
-    Measurement,
     main,
     names_of_sizes,
     read_rows,
@@ -45,7 +45,7 @@ def test_known_cases_are_not_measured_again(tmp_path, monkeypatch, capsys):
     measured = []
     monkeypatch.setattr(quantized_files, "prepared", _unchanged)
     monkeypatch.setattr(
-        Measurement, "row", lambda self, file, source, form: measured.append(file.path) or ROW
+        FileMeasurement, "row", lambda self, file, source, form: measured.append(file.path) or ROW
     )
     assert main([*map(str, paths), "--results", str(results), "--forms", "qdq"]) == 0
     assert measured == [paths[1]]
