@@ -22,7 +22,7 @@ from ..kernels.nbits_either import (
 from ..kernels.nbits_matmul import NbitsMatmulShape
 from ..kernels.nbits_panels import NbitsPanelsShape
 from .kernel_calls import compute
-from .kernel_rules import always, lowers_with_epilogue
+from .kernel_rules import lowers_with_epilogue
 from .lowering import Lowering
 from .packed_matmul import row_count
 from .scratch import scratch_of, uses_scratch
@@ -32,13 +32,26 @@ _PANEL_ROWS = 3
 """Rows of a register tile that has sums of integers beside its accumulators."""
 
 
-@lowers_with_epilogue(graph.NbitsMatmulOp, narrows=always)
+def stores_once(op: graph.NbitsMatmulOp, cpu: CpuModel) -> bool:
+    """Return whether kernels of a matmul by weights of few bits store no partial sums. The one that
+    widens weights for many rows does between its K blocks."""
+    many = _shape_of_many(op, cpu)
+    return not isinstance(many, NbitsPanelsShape) or many.k_blocks == 1
+
+
+def stores_int8_sums_once(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> bool:
+    """The same for activations of 8 bits."""
+    many = _int8_shape_of_many(op, cpu)
+    return many is None or many.k_blocks == 1
+
+
+@lowers_with_epilogue(graph.NbitsMatmulOp, narrows=stores_once)
 def nbits_matmul(ctx: Lowering, op: graph.NbitsMatmulOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a matmul and its `epilogue`."""
     return _compute(ctx, op, epilogue, _shape_of_few(op, ctx.cpu), _shape_of_many(op, ctx.cpu))
 
 
-@lowers_with_epilogue(graph.Int8NbitsMatmulOp, narrows=always)
+@lowers_with_epilogue(graph.Int8NbitsMatmulOp, narrows=stores_int8_sums_once)
 def int8_nbits_matmul(
     ctx: Lowering, op: graph.Int8NbitsMatmulOp, epilogue: VectorEpilogue
 ) -> ir.Value:
