@@ -70,7 +70,7 @@ def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
     if not _has_kernels(ctx) or not is_sliced_by_kernel(op):
         return None
     ctx.statistics("concat-kernel").record_fired(node_name(op.operation))
-    axis, type_ = _sliced_axis(op), graph.type_of(op.result)
+    axis, type_ = sliced_axis(op), graph.type_of(op.result)
     assert axis is not None
     rows = graph.element_count(type_.shape[:axis])
     return _run(ctx, [_slice_part(ctx, op, axis)], rows, type_)
@@ -79,7 +79,7 @@ def slice_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
 def is_sliced_by_kernel(op: graph.SliceOp) -> bool:
     """Return whether the kernel slices the operand of `op`: rows, for kernels that read the
     result, or for the caller. IREE's code reads the operand in place, as concatenations do."""
-    axis = _sliced_axis(op)
+    axis = sliced_axis(op)
     if axis is None or not _is_of_rows(graph.type_of(op.result), axis):
         return False
     users = [use.owner for use in op.result.uses]
@@ -110,7 +110,7 @@ def _part(ctx: Lowering, x: ir.Value, value: ir.Value, axis: int) -> CopiedPart:
     """An operand of a concatenation along `axis`, lowered to `x`. A slice along the same axis is
     read where it is."""
     producer = None if isinstance(value.owner, ir.Block) else graph.graph_op(value.owner)
-    if isinstance(producer, graph.SliceOp) and _sliced_axis(producer) == axis:
+    if isinstance(producer, graph.SliceOp) and sliced_axis(producer) == axis:
         return _slice_part(ctx, producer, axis)
     length = graph.element_count(graph.type_of(value).shape[axis:])
     return CopiedPart(x, length, 0, length)
@@ -128,7 +128,7 @@ def _slice_part(ctx: Lowering, op: graph.SliceOp, axis: int) -> CopiedPart:
     )
 
 
-def _sliced_axis(op: graph.SliceOp) -> int | None:
+def sliced_axis(op: graph.SliceOp) -> int | None:
     """The only axis along which `op` takes a part, which is contiguous; None if there is none."""
     source, result = graph.type_of(op.x).shape, graph.type_of(op.result).shape
     axes = [axis for axis in range(len(source)) if source[axis] != result[axis]]

@@ -12,6 +12,7 @@ from .dispatch import VIEWS, behind_barrier, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
+from .split_kernel import split_by_kernel
 from .strided_rows import is_sliced_by_runs, slice_strided_rows
 from .transpose_kernel import is_for_kernel, transpose_by_kernel
 from .unit_axes import common_ones, is_stored_before, with_axes, without_axes
@@ -189,7 +190,7 @@ def _fusion_of_slice(op: graph.SliceOp) -> Fusion:
 
 @lowers(graph.SliceOp, fuses=_fusion_of_slice)
 def slice_(ctx: Lowering, op: graph.SliceOp, x: ir.Value) -> ir.Value:
-    for by_kernel in (slice_by_kernel, slice_strided_rows):
+    for by_kernel in (split_by_kernel, slice_by_kernel, slice_strided_rows):
         if (y := by_kernel(ctx, op)) is not None:
             return y
     attrs = op.attrs

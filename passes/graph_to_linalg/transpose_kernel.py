@@ -8,6 +8,9 @@ as in the kernel. It is left what it computes together with other ops, and what 
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
@@ -49,10 +52,14 @@ def permuted_by_kernel(
     value."""
     result = source.with_shape([source.shape[axis] for axis in axes])
     sizes, perm = merged_axes(source.shape, axes)
-    most = min(ctx.cpu.lanes, 16)
-    lanes = most if source.dtype.itemsize == 4 else max(16 // source.dtype.itemsize, 4)
+    lanes = shuffled_lanes(ctx.cpu, source.dtype)
     shape = TransposeShape(tuple(sizes), tuple(perm), source.dtype.itemsize, lanes)
     return result, _run(ctx, shape, x, source, result)
+
+
+def shuffled_lanes(cpu: CpuModel, dtype: np.dtype) -> int:
+    """The elements of `dtype` in the vectors among which kernels exchange elements."""
+    return min(cpu.lanes, 16) if dtype.itemsize == 4 else max(16 // dtype.itemsize, 4)
 
 
 def is_for_kernel(op: graph.TransposeOp) -> bool:

@@ -1,0 +1,99 @@
+"""Calls of the kernel that takes short rows apart, on CPUs that kernels are written for
+(`kernels.row_split`).
+
+All slices of a tensor along an axis are results of one call, which reads each row once: the columns
+of a table of 100,000 rows of 4 took twice as long in a dispatch for each.
+"""
+
+from ...dialects import graph, iree
+from ...dialects.locations import node_name
+from ...dialects.symbolic import Dim
+from ...mlir import arith, ir
+from ..kernels.row_split import (
+    BYTES,
+    LONGEST_ROW,
+    WORKGROUPS_PER_THREAD,
+    RowSplitEmitter,
+    RowSplitShape,
+)
+from .concat_kernel import is_sliced_by_kernel, sliced_axis
+from .kernel_calls import define, flat_of
+from .lowering import Lowering, plain_type
+from .transpose_kernel import shuffled_lanes
+
+_MAX_PARTS = 16
+
+
+def split_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
+    """Slice the operand of `op`, and all that is sliced likewise, whose values `ctx` gets, too;
+    None if the kernel does not."""
+    if op.result in ctx.values:
+        return ctx.values[op.result]
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or _part(op) is None:
+        return None
+    slices = _slices_likewise(ctx, op)
+    for each in slices:
+        ctx.statistics("split-kernel").record_fired(node_name(each.operation))
+    for each, value in zip(slices, _run(ctx, slices), strict=True):
+        ctx.values[each.result] = value
+    return ctx.values[op.result]
+
+
+def _part(op: graph.SliceOp) -> tuple[int, int, int, int] | None:
+    """The axis of the slice, the elements of a row, and the offset and length of the part that is
+    taken of it; None if the kernel does not take it."""
+    axis = sliced_axis(op)
+    if axis is None or not is_sliced_by_kernel(op):
+        return None
+    stride, inner, length = (
+        graph.element_count(shape)
+        for shape in (
+            graph.type_of(op.x).shape[axis:],
+            graph.type_of(op.x).shape[axis + 1 :],
+            graph.type_of(op.result).shape[axis:],
+        )
+    )
+    start = op.attrs["starts"][axis]
+    numbers = (stride, inner, length, start)
+    if not all(isinstance(each, int) for each in numbers) or stride > LONGEST_ROW:
+        return None
+    return axis, stride, start * inner, length
+
+
+def _slices_likewise(ctx: Lowering, op: graph.SliceOp) -> list[graph.SliceOp]:
+    """`op`, and the slices of its operand along the same axis that follow it in its block."""
+    (axis, *_), found = _part(op), [op]  # type: ignore[misc]
+    for use in op.x.uses:
+        user, each = use.owner.operation, graph.graph_op(use.owner)
+        if isinstance(each, graph.SliceOp) and user.block == op.operation.block:
+            part = _part(each)
+            is_new = each.result != op.result and each.result not in ctx.values
+            if part is not None and part[0] == axis and is_new:
+                found.append(each)
+    return found[:_MAX_PARTS]
+
+
+def _run(ctx: Lowering, slices: list[graph.SliceOp]) -> list[ir.Value]:
+    parts = [_part(each) for each in slices]
+    axis, stride = parts[0][:2]  # type: ignore[index]
+    source = graph.type_of(slices[0].x)
+    results = [graph.type_of(each.result) for each in slices]
+    lanes = shuffled_lanes(ctx.cpu, source.dtype)
+    shape = RowSplitShape(stride, tuple(part[2:] for part in parts), lanes)  # type: ignore[index]
+    names = [Dim.symbol(name) for name in ("workgroups", "rows")]
+    lengths = [stride, *(length for _, length in shape.parts)]
+    memory = [flat_of(source.with_shape([names[1], length]), names) for length in lengths]
+
+    def kernel(workgroup_id: ir.Value, count: ir.Value, rows: ir.Value, *buffers: ir.Value) -> None:
+        RowSplitEmitter(shape, buffers[0], buffers[1:]).workgroup(workgroup_id, count, rows)
+
+    rows = ctx.index(graph.element_count(source.shape[:axis]))
+    moved = arith.muli(rows, ctx.index(stride * source.dtype.itemsize))
+    wanted = arith.maxui(arith.divui(moved, ctx.index(BYTES)), ctx.index(1))
+    count = arith.minui(wanted, ctx.index(WORKGROUPS_PER_THREAD * ctx.threads))
+    scalars = [count, rows]
+    key = (shape, str(source.dtype), *memory)
+    name = define(ctx, "row_split", key, memory, kernel, 0, len(scalars))
+    sizes = [size for each in results for size in ctx.dynamic_sizes(each)]
+    operands, plain = [ctx.values[slices[0].x]], [plain_type(each) for each in results]
+    return iree.run_kernel(name, count, operands, plain, scalars, sizes)
