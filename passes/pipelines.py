@@ -75,6 +75,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         # on such images, while what pads them is beside them
         "graph-split-pools{{wide=true exact={exact_sums}}}",
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
+        "graph-channels-first-matmul",  # of what these have become, too
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout
         *_CLEAN,

@@ -47,6 +47,8 @@ def test_known_sizes():
         (3, 5000): 1,
         (3, 90): 0,
         (300, 2, 8): 0,
+        (300, 2, 2): 1,
+        (8, 2, 2): 0,
     }  # for the kernel or not
     for (*outer, last), count in shapes.items():
         perm = (1, 0, 2)[: len(outer) + 1]
@@ -65,6 +67,16 @@ def test_few_planes(planes, dtype):
         with _compiled([perm], names, dtype) as compiled:
             for h, w in ((30, 41), (1, 3), (64, 48), (0, 5)):
                 sizes = [{"h": h, "w": w}.get(name, name) for name in names]
+                _check(compiled, [perm], np.arange(np.prod(sizes)).astype(dtype).reshape(sizes))
+
+
+def test_pairs_that_stay_together():
+    """Pairs of bytes and of floats move as one element each."""
+    for dtype in (np.uint8, np.float32):
+        perm = (0, 2, 1, 3)
+        with _compiled([perm], ["h", "w", 2, 2], dtype) as compiled:
+            for h, w in ((3, 41), (1, 1), (0, 5)):
+                sizes = (h, w, 2, 2)
                 _check(compiled, [perm], np.arange(np.prod(sizes)).astype(dtype).reshape(sizes))
 
 

@@ -121,6 +121,7 @@ def _transposed_cases() -> tuple[Cases, Cases]:
     cases.add("ConvTranspose", x, _floats(6, 4, 3, 2), strides=[2, 2], pads=[0, 1, 1, 0])
     named = Feed(x, ["batch", 6, "height", "width"])
     cases.add("ConvTranspose", named, _weights(6, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1])
+    cases.add("ConvTranspose", named, _weights(6, 1, 1, 2), const(_floats(1)), strides=[1, 2])
     more.add("ConvTranspose", x, _weights(6, 4, 3, 3))
     more.add("ConvTranspose", x, _weights(6, 4, 2, 2), strides=[2, 2])
     more.add("ConvTranspose", x, _weights(6, 4, 3, 3), dilations=[2, 1], pads=[3, 1, 5, 2])
