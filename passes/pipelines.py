@@ -36,6 +36,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
     return (
         "graph-expand-dft",  # first: the others know matmuls
         "graph-expand-dynamic-quantize",  # likewise
+        "graph-expand-linear-attention",  # likewise
         *_COMPOSITES,
         "graph-expand-cached-attention",  # the others know attention with a mask
         *_MERGED,
@@ -61,6 +62,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
+        "graph-expand-linear-attention{{kernels=true}}",  # likewise
         *_COMPOSITES,
         "graph-expand-cached-attention{{kernels=true}}",  # the others know attention with a mask
         "graph-widen-floats{{ops={widen}}}",  # composites too; before weights are computed

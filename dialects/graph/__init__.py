@@ -50,6 +50,7 @@ from .indexing import *
 from .int8_direct_conv import *
 from .int8_matmul import *
 from .int8_nbits_matmul import *
+from .linear_attention import *
 from .lookup import *
 from .movement import *
 from .multiply_add import *

@@ -2,46 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ....dialects import graph
-from ....dialects.symbolic import Dim
+from ....dialects.symbolic import Dim, floordiv
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
 from .registry import microsoft_op
 
 Size = int | Dim
 _RULES = ("linear", "gated", "delta", "gated_delta")
-
-
-@dataclass(frozen=True)
-class _Tokens:
-    """Operands with an axis for each token in front, f32.
-
-    Queries are ``[T, B, H, G, D]``, those that read one state together; keys ``[T, B, H, 1, D]``,
-    values ``[T, B, H, 1, E]``, factors of decay ``[T, B, H, D or 1, 1]``, rates of update
-    ``[T, B, H or 1, 1, 1]``.
-    """
-
-    query: ir.Value
-    key: ir.Value
-    value: ir.Value
-    decay: ir.Value | None
-    beta: ir.Value | None
-
-    def step(self, state: ir.Value, at: Size) -> tuple[ir.Value, ir.Value]:
-        """The state ``[B, H, D, E]`` behind token `at`, and what its queries read."""
-        key, value = _token(self.key, at), _token(self.value, at)
-        if self.decay is not None:
-            state = graph.mul(state, _token(self.decay, at))
-        if self.beta is not None:
-            value = graph.sub(value, graph.matmul(key, state))
-            value = graph.mul(value, _token(self.beta, at))
-        column = graph.transpose(key, perm=[0, 1, 3, 2])
-        state = graph.add(state, graph.mul(column, value))
-        return state, graph.matmul(_token(self.query, at), state)
 
 
 @microsoft_op("LinearAttention")
@@ -66,24 +38,30 @@ def linear_attention(
     decay, beta = _by_rule(update_rule, decay, beta)
     dtype = graph.type_of(query).dtype
     state_dtype = dtype if past_state is None else graph.type_of(past_state).dtype
-    tokens = _prepared(query, key, value, decay, beta, q_num_heads, kv_num_heads, scale)
-    length, batch, heads, group, _ = graph.type_of(tokens.query).shape
-    head_size, width = graph.type_of(tokens.key).shape[-1], graph.type_of(tokens.value).shape[-1]
-    initial = _initial(past_state, [batch, heads, head_size, width], state_window)
+    operands, sizes = _prepared(query, key, value, decay, beta, q_num_heads, kv_num_heads, scale)
+    batch = graph.type_of(query).shape[0]
+    shape = [batch, sizes["heads"], *_sizes_of_a_head(operands, sizes["heads"])]
+    state, *window = _initial(past_state, shape, state_window)
+    if window:
+        y, last = _with_window(operands, sizes, [state, *window], node.fresh_name)
+    else:
+        q, k, v, *gates = operands
+        y, last = graph.linear_attention(q, k, v, state, *gates, **sizes)
+    return graph.cast(y, to=dtype), graph.cast(last, to=state_dtype)
+
+
+def _with_window(
+    operands: Sequence[Any], sizes: Any, initial: Sequence[ir.Value], fresh: Any
+) -> tuple[ir.Value, ir.Value]:
+    """Token by token, with the last states in a window."""
+    tokens = graph.AttendedTokens.of(*operands, **sizes)
 
     def iterate(index: Size, *carried: ir.Value) -> graph.Iteration:
         state, y = tokens.step(carried[0], index)
-        windows = [_shifted(window, state) for window in carried[1:]]
-        return graph.Iteration(None, [state, *windows], [y])
+        return graph.Iteration(None, [state, _shifted(carried[1], state)], [y])
 
-    if length == 1:
-        last = iterate(0, *initial)
-        states, y = last.carried, _with_axis(last.collected[0])
-    else:
-        *states, y = graph.loop(initial, iterate, node.fresh_name, length)
-    y = graph.transpose(y, perm=[1, 0, 2, 3, 4])
-    y = graph.reshape(y, shape=[batch, length, heads * group * width])
-    return graph.cast(y, to=dtype), graph.cast(states[-1], to=state_dtype)
+    *_, window, y = graph.loop(initial, iterate, fresh, graph.type_of(operands[0]).shape[1])
+    return tokens.joined(y), window
 
 
 def _by_rule(
@@ -108,45 +86,36 @@ def _prepared(
     readers: int,
     heads: int,
     scale: float,
-) -> _Tokens:
-    head_size = graph.type_of(query).shape[-1] // readers
+) -> tuple[list[Any], dict[str, Any]]:
+    """The operands of `graph.linear_attention` beside the state, and its attributes."""
+    query, key, value = (graph.cast(x, to=np.float32) for x in (query, key, value))
+    head_size = floordiv(graph.type_of(query).shape[2], readers)
     if not scale:
         if not isinstance(head_size, int):
             raise UnsupportedError("a head size that is not known at compile time")
         scale = 1 / math.sqrt(head_size)
-    queries = _by_heads(query, [readers, 1, head_size])
-    queries = graph.mul(queries, graph.splat_like(scale, queries))
-    if readers >= heads and readers % heads == 0:
-        length, batch, *_ = graph.type_of(queries).shape
-        queries = graph.reshape(queries, shape=[length, batch, heads, readers // heads, head_size])
-    elif heads % readers == 0:
-        queries = _repeated(queries, heads // readers)
-    else:
-        raise graph.TypeRuleError(f"{readers} heads of queries for {heads} of keys")
-    if decay is not None:
-        parts = graph.type_of(decay).shape[-1] // heads
-        decay = graph.exp(_by_heads(decay, [heads, parts, 1]))
-    if beta is not None:
-        beta = _by_heads(beta, [graph.type_of(beta).shape[-1], 1, 1])
-    key, value = (
-        _by_heads(x, [heads, 1, graph.type_of(x).shape[-1] // heads]) for x in (key, value)
-    )
-    return _Tokens(queries, key, value, decay, beta)
+    if readers % heads:
+        if heads % readers:
+            raise graph.TypeRuleError(f"{readers} heads of queries for {heads} of keys")
+        query, readers = _repeated(query, readers, heads), heads
+    decay = None if decay is None else graph.exp(graph.cast(decay, to=np.float32))
+    beta = None if beta is None else graph.cast(beta, to=np.float32)
+    attributes = {"readers": readers, "heads": heads, "scale": scale}
+    return [query, key, value, decay, beta], attributes
 
 
-def _by_heads(x: ir.Value, shape: Sequence[Size]) -> ir.Value:
-    """``[B, T, ...] -> [T, B, *shape]`` in f32."""
-    batch, length, _ = graph.type_of(x).shape
-    x = graph.reshape(graph.cast(x, to=np.float32), shape=[batch, length, *shape])
-    return graph.transpose(x, perm=[1, 0, 2, 3, 4])
+def _sizes_of_a_head(operands: Sequence[Any], heads: int) -> list[Size]:
+    """D and E: elements of a key and of a value."""
+    return [floordiv(graph.type_of(x).shape[2], heads) for x in operands[1:3]]
 
 
-def _repeated(x: ir.Value, count: int) -> ir.Value:
-    """Each head `count` times."""
-    length, batch, heads, _, head_size = graph.type_of(x).shape
-    wide = graph.reshape(x, shape=[length, batch, heads, 1, head_size])
-    wide = graph.expand(wide, shape=[length, batch, heads, count, head_size])
-    return graph.reshape(wide, shape=[length, batch, heads * count, 1, head_size])
+def _repeated(x: ir.Value, readers: int, heads: int) -> ir.Value:
+    """Each of the `readers` as often as makes `heads`."""
+    batch, length, width = graph.type_of(x).shape
+    size, count = floordiv(width, readers), heads // readers
+    wide = graph.reshape(x, shape=[batch, length, readers, 1, size])
+    wide = graph.expand(wide, shape=[batch, length, readers, count, size])
+    return graph.reshape(wide, shape=[batch, length, heads * size])
 
 
 def _initial(past: ir.Value | None, shape: Sequence[Size], window: int) -> list[ir.Value]:
