@@ -173,7 +173,7 @@ class LinearAttentionEmitter(VectorEmitter):
     def _corrected(
         self, value: Registers, token: ir.Value, place: ir.Value, key: ir.Value
     ) -> Registers:
-        """What the delta rule makes of a token's value: its difference from what the decayed state
+        """The value of a token by the delta rule: its difference from what the decayed state
         has for its key, times its rate."""
         shape, memory = self.shape, self.memory
         by_row = shape.decays not in (0, shape.heads)
