@@ -26,7 +26,7 @@ Size = int | Dim
 
 
 class LinearAttentionOp(GraphOp, name="linear_attention"):
-    """The reads of queries from the states of their heads, [B, T, readers * E], and the last states.
+    """The reads of queries from the states of heads, [B, T, readers * E], and the last states.
 
     `query` is [B, T, readers * D], `key` [B, T, heads * D], `value` [B, T, heads * E], `state`
     [B, heads, D, E], `decay` [B, T, heads] or [B, T, heads * D], `beta` [B, T, heads] or [B, T, 1],
