@@ -60,6 +60,7 @@ _CUDA = _for_gpus(
 
 PIPELINES: Mapping[str, tuple[str, ...]] = {
     "cpu": (
+        "cpu-list-boxes",  # as they are imported
         "graph-expand-dft{{kernels=true}}",  # first: the others know matmuls
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         "graph-expand-linear-attention{{kernels=true}}",  # likewise

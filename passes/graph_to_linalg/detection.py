@@ -8,8 +8,9 @@ from ...cpu_model import CpuModel
 from ...dialects import graph, iree
 from ...dialects.symbolic import minimum
 from ...mlir import arith, ir, tensor
-from ..kernels.detection import CORNERS, PLANES, BoxSuppression
+from ..kernels.detection import CORNERS, PLANES, BoxList, BoxSuppression, corners_of
 from .dispatch import materialized
+from .generic import loop_index, parallel
 from .kernel_calls import define
 from .loops import for_each, for_range, while_
 from .lowering import Lowering, lowers, plain_element, plain_type, scalar_constant
@@ -40,9 +41,11 @@ def non_max_suppression(
         have = boxes_type.shape[axis]
         ctx.require_equal(have, wanted, f"has {have} boxes for scores of {wanted}")
     if ctx.cpu.has_vectors:
+        kernel = BoxSuppression(ctx.cpu.lanes, op.attrs["by_center"])
         return _suppress_by_kernel(
-            ctx, boxes_type, boxes, order, candidates, limit, threshold, result
+            ctx, kernel, boxes_type, boxes, order, candidates, limit, threshold, result
         )
+    boxes = _corners(ctx, boxes, boxes_type, op.attrs["by_center"])
     boxes = materialized(ctx, boxes, boxes_type)
     order = materialized(ctx, order, result)
     candidates = materialized(ctx, candidates, graph.type_of(op.candidates))
@@ -50,6 +53,42 @@ def non_max_suppression(
         return suppress_in_rounds(ctx, boxes, order, candidates, limit, threshold, result)
     scalars = tensor.extract(limit, []), tensor.extract(threshold, [])
     return _Suppression(ctx, boxes, order, candidates, *scalars, result).build()
+
+
+@lowers(graph.ListBoxesOp)
+def list_boxes(ctx: Lowering, op: graph.ListBoxesOp, selected: ir.Value) -> ir.Value:
+    source, result = graph.type_of(op.selected), graph.type_of(op.result)
+    if 0 in source.shape or 0 in result.shape:
+        return ctx.empty(result)
+    batches, classes, length = source.shape
+    sizes = [batches * classes, classes, length, result.shape[0]]
+    rows, _, row, count = range(len(sizes))
+    element, kernel = plain_element(_I64), BoxList()
+    memory = [iree.Buffer(element, 1, (rows, row)), iree.Buffer(element, 3, (count,))]
+
+    def write(workgroup: ir.Value, *arguments: ir.Value) -> None:
+        del workgroup
+        kernel.write(*arguments)
+
+    name = define(ctx, "list_boxes", kernel, memory, write, 0, len(sizes))
+    scalars, plain = [ctx.index(size) for size in sizes], [plain_type(result)]
+    return iree.run_kernel(name, 1, [selected], plain, scalars, ctx.dynamic_sizes(result))[0]
+
+
+def _corners(ctx: Lowering, boxes: ir.Value, type_: graph.TensorType, by_center: bool) -> ir.Value:
+    """`boxes` as lowest y, x and highest y, x."""
+
+    def element() -> ir.Value:
+        two, column = ctx.index(2), loop_index(2)
+        axis = arith.remui(column, two)
+        at = [loop_index(0), loop_index(1)]
+        a, b = (tensor.extract(boxes, [*at, arith.addi(axis, ctx.index(n))]) for n in (0, 2))
+        low, _, high, _ = corners_of([a, a, b, b], by_center)
+        return arith.select(arith.cmpi(arith.CmpIPredicate.ult, column, two), low, high)
+
+    for size in (0, 2):
+        ctx.index(size)
+    return parallel([], [], ctx.empty(type_), element)
 
 
 _WORKGROUPS = 8
@@ -68,7 +107,9 @@ def suppression_scratch(op: graph.NonMaxSuppressionOp, cpu: CpuModel) -> list[gr
     return [_scratch(graph.type_of(op.result), cpu.lanes)] if cpu.has_vectors else []
 
 
-def _suppress_by_kernel(ctx: Lowering, boxes_type: graph.TensorType, *operands: Any) -> ir.Value:
+def _suppress_by_kernel(
+    ctx: Lowering, kernel: BoxSuppression, boxes_type: graph.TensorType, *operands: Any
+) -> ir.Value:
     *values, result = operands
     lanes, element = ctx.cpu.lanes, plain_element(_I64)
     batches, classes, count = result.shape
@@ -85,7 +126,6 @@ def _suppress_by_kernel(ctx: Lowering, boxes_type: graph.TensorType, *operands: 
         iree.Buffer(element, 1, (row, box)),
         iree.Buffer(f32, PLANES, (workgroups, room)),
     ]
-    kernel = BoxSuppression(lanes)
 
     def write(workgroup: ir.Value, *arguments: ir.Value) -> None:
         kernel.write(workgroup, *arguments[:batch], *arguments[batch + 1 :])

@@ -19,6 +19,18 @@ def area_of(box: Sequence[ir.Value]) -> ir.Value:
     return product(arith.subf(box[2], box[0]), arith.subf(box[3], box[1]))
 
 
+def corners_of(numbers: Sequence[ir.Value], by_center: bool) -> list[ir.Value]:
+    """The corners of a box as in `area_of`, from the four `numbers` of a box of
+    `graph.non_max_suppression`. The order of the axes does not matter."""
+    first, second = numbers[:2], numbers[2:]
+    pairs = list(zip(first, second, strict=True))
+    if not by_center:
+        low = [arith.minimumf(a, b) for a, b in pairs]
+        return low + [arith.maximumf(a, b) for a, b in pairs]
+    half = [(a, arith.mulf(b, like(0.5, b))) for a, b in pairs]
+    return [arith.subf(a, b) for a, b in half] + [arith.addf(a, b) for a, b in half]
+
+
 def overlap_exceeds(
     a: Sequence[ir.Value],
     b: Sequence[ir.Value],
@@ -49,6 +61,7 @@ class BoxSuppression:
     """The kernel that lists the selected boxes, then -1, of rows: batches and classes."""
 
     lanes: int
+    by_center: bool
 
     def write(
         self,
@@ -92,7 +105,8 @@ class BoxSuppression:
             def step(position: ir.Value, taken: ir.Value) -> Registers:
                 number = memref.load(order, [arith.addi(first, position)])
                 at = arith.muli(arith.addi(corners, self._index(number)), emit.index(CORNERS))
-                box = [memref.load(boxes, [emit.add(at, i)]) for i in range(CORNERS)]
+                numbers = [memref.load(boxes, [emit.add(at, i)]) for i in range(CORNERS)]
+                box = corners_of(numbers, self.by_center)
                 box = [*box, area_of(box)]
                 free = self._is_free(emit, box, kept, planes, taken, spread)
                 for plane, value in zip(planes, box, strict=True):
@@ -140,3 +154,49 @@ class BoxSuppression:
     @staticmethod
     def _index(value: ir.Value) -> ir.Value:
         return arith.index_cast(ir.IndexType.get(), value)
+
+
+@dataclass(frozen=True)
+class BoxList:
+    """The kernel that lists what is selected of all rows, batches and classes."""
+
+    def write(
+        self,
+        rows: ir.Value,
+        classes: ir.Value,
+        length: ir.Value,
+        count: ir.Value,
+        selected: ir.Value,
+        listed: ir.Value,
+    ) -> None:
+        """Emit the only workgroup: rows of `length` in `selected`, `count` boxes of which are
+        `listed`."""
+        emit, i64 = VectorEmitter(1), ir.IntegerType.get_signless(64)
+        none = arith.constant(i64, 0)
+
+        def row(number: ir.Value, state: Registers) -> Registers:
+            first = arith.muli(number, length)
+            where = [arith.divui(number, classes), arith.remui(number, classes)]
+
+            def load(slot: ir.Value) -> ir.Value:
+                inside = arith.minui(slot, emit.add(length, -1))
+                return memref.load(selected, [arith.addi(first, inside)])
+
+            def more(slot: ir.Value, found: ir.Value, box: ir.Value) -> ir.Value:
+                is_one = arith.cmpi(arith.CmpIPredicate.sge, box, none)
+                has_more = arith.cmpi(arith.CmpIPredicate.ult, slot, length)
+                has_room = arith.cmpi(arith.CmpIPredicate.ult, found, count)
+                return arith.andi(is_one, arith.andi(has_more, has_room))
+
+            def step(slot: ir.Value, found: ir.Value, box: ir.Value) -> Registers:
+                at = emit.times(found, 3)
+                numbers = [arith.index_cast(i64, each) for each in where]
+                for column, value in enumerate([*numbers, box]):
+                    memref.store(value, listed, [emit.add(at, column)])
+                following = emit.add(slot, 1)
+                return [following, emit.add(found, 1), load(following)]
+
+            zero = emit.index(0)
+            return [while_([zero, state[0], load(zero)], more, step)[1]]
+
+        emit.loop((emit.index(0), rows), [emit.index(0)], row)

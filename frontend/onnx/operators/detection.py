@@ -33,8 +33,9 @@ def non_max_suppression(
         enough = graph.greater(scores, _scalar(score_threshold, np.float32))
         candidates = _count(enough, axes=[2])
     order = graph.order_candidates(ranked, candidates)
-    corners = _corners(boxes, bool(center_point_box))
-    selected = graph.non_max_suppression(corners, order, candidates, limit, threshold)
+    selected = graph.non_max_suppression(
+        boxes, order, candidates, limit, threshold, by_center=bool(center_point_box)
+    )
     taken = graph.greater_or_equal(selected, graph.size_scalar(0))
     (total,) = require_sizes(_count(taken, axes=[0, 1, 2]), node, "selected")
     indices = graph.transpose(graph.non_zero(taken, count=total), perm=[1, 0])
@@ -58,18 +59,3 @@ def _scalar(value: ir.Value | None, dtype: type) -> ir.Value:
     if value is None:
         return graph.constant(value=np.zeros((), dtype))
     return graph.cast(graph.reshape(value, shape=[]), to=dtype)
-
-
-def _corners(boxes: ir.Value, by_center: bool) -> ir.Value:
-    """`boxes` as lowest y, x and highest y, x."""
-    batch, count, _ = graph.type_of(boxes).shape
-    first, second = (
-        graph.slice_(boxes, starts=[0, 0, start], sizes=[batch, count, 2], steps=[1, 1, 1])
-        for start in (0, 2)
-    )
-    if by_center:  # x, y, width, height: the order of the axes does not matter
-        half = graph.mul(second, graph.splat_like(0.5, second))
-        ends = graph.sub(first, half), graph.add(first, half)
-    else:
-        ends = graph.min_(first, second), graph.max_(first, second)
-    return graph.concat(ends, axis=2)

@@ -31,6 +31,17 @@
 // GPU: cf.br ^[[HEAD]]
 // GPU: arith.addi
 func.func @non_max_suppression(%boxes: tensor<1x?x4xf32, ["n"]>, %order: tensor<1x2x?xi64, ["n"]>, %count: tensor<1x2xi64>, %limit: tensor<i64>, %threshold: tensor<f32>) -> tensor<1x2x?xi64, ["n"]> {
-  %0 = "graph.non_max_suppression"(%boxes, %order, %count, %limit, %threshold) : (tensor<1x?x4xf32, ["n"]>, tensor<1x2x?xi64, ["n"]>, tensor<1x2xi64>, tensor<i64>, tensor<f32>) -> tensor<1x2x?xi64, ["n"]>
+  %0 = "graph.non_max_suppression"(%boxes, %order, %count, %limit, %threshold) {by_center = false} : (tensor<1x?x4xf32, ["n"]>, tensor<1x2x?xi64, ["n"]>, tensor<1x2xi64>, tensor<i64>, tensor<f32>) -> tensor<1x2x?xi64, ["n"]>
   return %0 : tensor<1x2x?xi64, ["n"]>
+}
+
+// -----
+
+// KERNEL: func.func @list_boxes_0
+// KERNEL: scf.while
+// KERNEL-LABEL: func.func @listed
+// KERNEL: "flow.dispatch"{{.*}}entry_points = [@list_boxes_0::@list_boxes_0]
+func.func @listed(%selected: tensor<1x2x?xi64, ["n"]>, %boxes: tensor<?xi64, ["k"]>) -> tensor<?x3xi64, ["k"]> {
+  %0 = "graph.list_boxes"(%selected) {count = "k"} : (tensor<1x2x?xi64, ["n"]>) -> tensor<?x3xi64, ["k"]>
+  return %0 : tensor<?x3xi64, ["k"]>
 }
