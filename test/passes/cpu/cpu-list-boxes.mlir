@@ -18,7 +18,7 @@ func.func @selected_boxes(%boxes: tensor<1x5x4xf32>, %order: tensor<1x2x5xi64>, 
   %box = "graph.gather_nd"(%selected, %at) {batch_dims = 0 : i64} : (tensor<1x2x5xi64>, tensor<?x3xi64, ["k"]>) -> tensor<?xi64, ["k"]>
   %column = "graph.reshape"(%box) {shape = ["k", 1]} : (tensor<?xi64, ["k"]>) -> tensor<?x1xi64, ["k"]>
   %where = "graph.slice"(%at) {sizes = ["k", 2], starts = [0, 0], steps = array<i64: 1, 1>} : (tensor<?x3xi64, ["k"]>) -> tensor<?x2xi64, ["k"]>
-  %y = "graph.concat"(%where, %column) {axis = 1 : i64} : (tensor<?x2xi64, ["k"]>, tensor<?x1xi64, ["k"]>) -> tensor<?x3xi64, ["k"]>
+  %y = "graph.concat"(%where, %column) {axis = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<?x2xi64, ["k"]>, tensor<?x1xi64, ["k"]>) -> tensor<?x3xi64, ["k"]>
   return %y : tensor<?x3xi64, ["k"]>
 }
 
@@ -30,6 +30,6 @@ func.func @another_list(%selected: tensor<1x2x5xi64>, %at: tensor<3x3xi64>) -> t
   %box = "graph.gather_nd"(%selected, %at) {batch_dims = 0 : i64} : (tensor<1x2x5xi64>, tensor<3x3xi64>) -> tensor<3xi64>
   %column = "graph.reshape"(%box) {shape = [3, 1]} : (tensor<3xi64>) -> tensor<3x1xi64>
   %where = "graph.slice"(%at) {sizes = [3, 2], starts = [0, 0], steps = array<i64: 1, 1>} : (tensor<3x3xi64>) -> tensor<3x2xi64>
-  %y = "graph.concat"(%where, %column) {axis = 1 : i64} : (tensor<3x2xi64>, tensor<3x1xi64>) -> tensor<3x3xi64>
+  %y = "graph.concat"(%where, %column) {axis = 1 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0, 0>} : (tensor<3x2xi64>, tensor<3x1xi64>) -> tensor<3x3xi64>
   return %y : tensor<3x3xi64>
 }
