@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .base import GraphOp, Tensor, TypeRuleError, builder
+from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
 from .elementwise import require_number
 from .indexing import TopKOp
 from .reduction import wide
@@ -42,23 +42,28 @@ class OrderCandidatesOp(GraphOp, name="order_candidates"):
     as `counts` (i64, one for each row) has, then -1.
 
     NaN is the largest; equal elements keep their order. Unlike a `top_k` of all elements, it sorts
-    no others than those.
+    no others than those. A `threshold`, a scalar, says that `counts` are not more than are greater
+    than it, so that no others need to be looked at.
     """
 
     amp = MixedPrecision.KEEP
 
     x: Tensor
     counts: Tensor
+    threshold: OptionalTensor
 
     @staticmethod
-    def infer(x: TensorType, counts: TensorType) -> TensorType:
+    def infer(x: TensorType, counts: TensorType, threshold: TensorType | None) -> TensorType:
         require_number(x)
+        if threshold not in (None, TensorType((), x.dtype)):
+            raise TypeRuleError(f"a threshold of {threshold} for elements of {x}")
         if x.rank == 0 or counts != TensorType(x.shape[:-1], _I64):
             raise TypeRuleError(f"orders rows of {x} by counts of {counts}")
         return x.with_dtype(_I64)
 
     @staticmethod
-    def evaluate(x: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    def evaluate(x: np.ndarray, counts: np.ndarray, threshold: np.ndarray | None) -> np.ndarray:
+        del threshold
         length = x.shape[-1]
         _, order = TopKOp.evaluate(x, k=length, axis=x.ndim - 1, largest=True, sorted=True)
         result = order.copy()

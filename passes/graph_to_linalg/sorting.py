@@ -66,14 +66,18 @@ def argsort_rows(ctx: Lowering, op: graph.ArgsortRowsOp, x: ir.Value) -> ir.Valu
 
 @lowers(graph.OrderCandidatesOp)
 def order_candidates(
-    ctx: Lowering, op: graph.OrderCandidatesOp, x: ir.Value, counts: ir.Value
+    ctx: Lowering,
+    op: graph.OrderCandidatesOp,
+    x: ir.Value,
+    counts: ir.Value,
+    threshold: ir.Value | None,
 ) -> ir.Value:
     source, result = graph.type_of(op.x), graph.type_of(op.result)
     if 0 in result.shape:
         return ctx.empty(result)
     axis = source.rank - 1
     if ctx.cpu.has_vectors:
-        return _select_by_kernel(ctx, x, source, True, result, axis, counts)
+        return _select_by_kernel(ctx, x, source, True, result, axis, counts, threshold)
     keys, key_type = _keys(ctx, x, source, largest=True)
     order = (select_by_rank if ctx.gpu else _select_by_heap)(ctx, keys, key_type, result, axis)
 
@@ -135,9 +139,11 @@ def _select_by_kernel(
     result: graph.TensorType,
     axis: int,
     limits: ir.Value | None = None,
+    threshold: ir.Value | None = None,
 ) -> ir.Value:
     """The positions of the first elements along `axis`, of type `result`; no more than `limits` of
-    each row, if these are given."""
+    each row, and none that is not before the `threshold`, if these are given."""
+    bounds = [each for each in (limits, threshold) if each is not None]
     perm = [*(i for i in range(source.rank) if i != axis), axis]
     rows, count, wanted = _rows(source, axis), source.shape[axis], result.shape[axis]
     scratch = _scratch(source, rows, count, wanted)
@@ -146,9 +152,9 @@ def _select_by_kernel(
     sizes = [minimum(rows, _WORKGROUPS), rows, count, wanted, capacity_of(count, wanted)]
     scalars = [ctx.index(size) for size in sizes]
     order, *_ = iree.run_kernel(
-        _selection(ctx, source.dtype, largest, is_limited=limits is not None),
+        _selection(ctx, source.dtype, largest, limits is not None, threshold is not None),
         scalars[0],
-        [transpose_tensor(ctx, x, source, perm), *([] if limits is None else [limits])],
+        [transpose_tensor(ctx, x, source, perm), *bounds],
         list(map(plain_type, types)),
         scalars,
         [size for each in types for size in ctx.dynamic_sizes(each)],
@@ -158,7 +164,9 @@ def _select_by_kernel(
     return transpose_tensor(ctx, order, turned, [perm.index(i) for i in range(source.rank)])
 
 
-def _selection(ctx: Lowering, dtype: np.dtype, largest: bool, is_limited: bool) -> str:
+def _selection(
+    ctx: Lowering, dtype: np.dtype, largest: bool, is_limited: bool, is_bounded: bool
+) -> str:
     """The name of the kernel for elements of `dtype`."""
     key_dtype = _unsigned_key_dtype(dtype)
     has_vectors = dtype.itemsize == key_dtype.itemsize  # nothing is converted
@@ -167,6 +175,7 @@ def _selection(ctx: Lowering, dtype: np.dtype, largest: bool, is_limited: bool) 
         lambda x: _unsigned_key(x, dtype, largest),
         4 * ctx.cpu.lanes // key_dtype.itemsize if has_vectors else 1,
         is_limited,
+        is_bounded,
     )
     elements, keys = plain_element(dtype), plain_element(key_dtype)
     i32, i64 = plain_element(_I32), plain_element(_I64)
@@ -174,12 +183,14 @@ def _selection(ctx: Lowering, dtype: np.dtype, largest: bool, is_limited: bool) 
     memory = [
         iree.Buffer(elements, 1, (rows, count)),
         *([iree.Buffer(i64, 1, (rows,))] if is_limited else []),
+        *([iree.Buffer(elements, 1)] if is_bounded else []),
         iree.Buffer(i64, 1, (rows, wanted)),
         iree.Buffer(keys, 2, (workgroups, capacity)),
         iree.Buffer(i32, 2, (workgroups, capacity)),
         iree.Buffer(i32, DIGITS, (workgroups,)),
     ]
-    return define(ctx, "select_rows", (dtype, largest, is_limited), memory, kernel.write, 0, 5)
+    key = (dtype, largest, is_limited, is_bounded)
+    return define(ctx, "select_rows", key, memory, kernel.write, 0, 5)
 
 
 def _unsigned_key_dtype(dtype: np.dtype) -> np.dtype:

@@ -15,10 +15,12 @@ from .selected_row import DIGITS, SelectedRow
 _DIGIT_BITS = 8
 
 
-def sort_by_radix(row: SelectedRow, start: ir.Value) -> ir.Value:
-    """Sort the positions wanted in scratch memory; where they begin there."""
+def sort_by_radix(row: SelectedRow, start: ir.Value, bound: ir.Value | None = None) -> ir.Value:
+    """Sort the positions wanted in scratch memory; where they begin there. No others are wanted
+    than keys less than `bound`, if it is given."""
     reader = BlockReader(row, start) if row.lanes > 1 else ElementReader(row, start)
-    state = [*reader.first, row.zero, row.base, row.number(0), row.flag(1)]
+    worst, all_enter = (row.number(0), row.flag(1)) if bound is None else (bound, row.flag(0))
+    state = [*reader.first, row.zero, row.base, worst, all_enter]
     count = len(reader.first)
 
     def is_left(*state: ir.Value) -> ir.Value:
@@ -40,8 +42,11 @@ def sort_by_radix(row: SelectedRow, start: ir.Value) -> ir.Value:
         *place, length = while_([*place, length], has_room, offer)
         source = _sort(row, length, source)
         length = arith.minui(length, row.wanted)
-        worst = row.load(row.keys, source, arith.subi(length, row.one))
-        return [*place, length, source, worst, row.below(length, row.wanted)]
+        last = row.load(row.keys, source, arith.subi(length, row.one))
+        lacks = row.below(length, row.wanted)
+        if bound is None:
+            return [*place, length, source, last, lacks]
+        return [*place, length, source, arith.select(lacks, worst, last), all_enter]
 
     return while_(state, is_left, select)[count + 1]
 

@@ -8,7 +8,7 @@ integers, and smaller ones come first. Few keys, or few of many, are inserted in
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...mlir import arith, ir, scf
+from ...mlir import arith, ir, memref, scf
 from .insertion import insert_in_order
 from .radix_sort import sort_by_radix
 from .selected_row import LEAST_CAPACITY, SelectedRow
@@ -30,6 +30,8 @@ class RowSelection:
     """Elements of vectors of which `key` emits that of keys, too; 1 if it does not."""
     is_limited: bool = False
     """Each row has a limit of its own for the elements wanted, with -1 behind them."""
+    is_bounded: bool = False
+    """Elements wanted come before a threshold."""
 
     def write(
         self,
@@ -45,15 +47,17 @@ class RowSelection:
         """Emit one of `workgroups`.
 
         `elements` are rows by count. The rest of `memory` is `limits` (i64, one for each row), if
-        it `is_limited`; `order`, rows by wanted (i64); and for each workgroup twice `capacity` (see
-        `capacity_of`) `keys` and `positions` (i32), and `DIGITS` `counters` (i32).
+        it `is_limited`; the threshold, if it `is_bounded`; `order`, rows by wanted (i64); and for
+        each workgroup twice `capacity` (see `capacity_of`) `keys` and `positions` (i32), and
+        `DIGITS` `counters` (i32).
         """
-        limits = memory[0] if self.is_limited else None
-        order, keys, positions, counters = memory[1:] if self.is_limited else memory
+        *given, order, keys, positions, counters = memory
+        limits = given[0] if self.is_limited else None
         sizes, scratch = (count, wanted, capacity), (keys, positions, counters)
         row = SelectedRow(
             workgroup, self.bits, self.lanes, self.key, sizes, elements, order, scratch
         )
+        bound = self.key(memref.load(given[-1], [row.zero])) if self.is_bounded else None
         loop = scf.ForOp(workgroup, rows, workgroups, [])
         with ir.InsertionPoint(loop.body):
             number = loop.induction_variable
@@ -67,7 +71,7 @@ class RowSelection:
             row.emit.choose(
                 few,
                 lambda: _store(row, insert_in_order(row, start), target),
-                lambda: _store(row, sort_by_radix(row, start), target),
+                lambda: _store(row, sort_by_radix(row, start, bound), target),
             )
             none = row.i64(-1)
             row.emit.repeat(row.wanted, wanted, lambda i: row.save(none, order, target, i))

@@ -27,12 +27,12 @@ def non_max_suppression(
     number = graph.is_nan(scores)
     lowest = graph.splat_like(-np.inf, scores)
     ranked = graph.where(number, lowest, scores)
-    if score_threshold is None:
+    least = None if score_threshold is None else _scalar(score_threshold, np.float32)
+    if least is None:
         candidates = graph.expand(graph.size_scalar(count), shape=[batch, classes])
     else:
-        enough = graph.greater(scores, _scalar(score_threshold, np.float32))
-        candidates = _count(enough, axes=[2])
-    order = graph.order_candidates(ranked, candidates)
+        candidates = _count(graph.greater(scores, least), axes=[2])
+    order = graph.order_candidates(ranked, candidates, least)
     selected = graph.non_max_suppression(
         boxes, order, candidates, limit, threshold, by_center=bool(center_point_box)
     )
