@@ -71,6 +71,7 @@ CASES: list[OperatorCase] = [
     *cases(
         "NGramRepeatBlock",
         ("4 x 128", {"i": integers(0, 99, 4, 128), "s": f32(4, 32000)}),
+        named=(128,),
         _domain=MS,
         ngram_size=3,
     ),

@@ -86,12 +86,19 @@ def complex_mul_conj(a, b):
 
 @microsoft_op("NGramRepeatBlock")
 def ngram_repeat_block(input_ids, scores, *, ngram_size):
-    """-inf for each token that would repeat a run of `ngram_size` tokens seen before."""
+    """-inf for each token that would repeat a run of `ngram_size` tokens seen before.
+
+    Sequences of named length, which may be shorter than a run, get as many tokens in front that
+    equal no other.
+    """
+    if ngram_size < 1:
+        raise graph.TypeRuleError(f"runs of {ngram_size} tokens")
+    if not isinstance(graph.type_of(input_ids).shape[1], int):
+        none = graph.splat_like(np.iinfo(graph.type_of(input_ids).dtype).min, input_ids)
+        input_ids = graph.pad(input_ids, none, low=[0, ngram_size], high=[0, 0])
     batch, length = graph.type_of(input_ids).shape
-    if not isinstance(length, int) or ngram_size < 1:
-        raise UnsupportedError("runs in sequences of unknown length")
     count = length - ngram_size + 1
-    if count <= 0:
+    if isinstance(count, int) and count <= 0:
         return scores
     before = ngram_size - 1
 

@@ -34,6 +34,8 @@ def test_against_onnxruntime():
     add("Unique", np.float32([2, 1, 1, 3, 4, 3]), outputs=3)
     ids = np.int64([[1, 2, 3, 1, 2], [4, 4, 4, 0, 4]])
     add("NGramRepeatBlock", Feed(ids, ["b", 5]), Feed(_floats(2, 6), ["b", "v"]), ngram_size=3)
+    add("NGramRepeatBlock", Feed(ids, ["b", "l"]), _floats(2, 6), ngram_size=3)
+    add("NGramRepeatBlock", Feed(ids[:, :1].copy(), ["b", "one"]), _floats(2, 6), ngram_size=3)
     add("NGramRepeatBlock", ids, _floats(2, 6), ngram_size=2)
     add("NGramRepeatBlock", ids, _floats(2, 6), ngram_size=6)
     cases.compare_with_onnxruntime()
