@@ -155,6 +155,7 @@ CASES = (
     *cases(
         "UnfoldTensor",
         ("row", {"x": f32(4, 16000)}),
+        named=(16000,),
         dim=1,
         size=400,
         step=160,

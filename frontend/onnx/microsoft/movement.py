@@ -3,8 +3,8 @@
 import numpy as np
 
 from ....dialects import graph
+from ....dialects.symbolic import floordiv, maximum
 from ....mlir import ir
-from ..importing.registry import UnsupportedError
 from ..operators.indexing import gather_nd, range_, trilu
 from ..operators.movement import unsqueeze_1
 from ..operators.padding import pad
@@ -48,13 +48,13 @@ def unfold_tensor(x, *, size, dim=-1, step=1):
     shape = graph.type_of(x).shape
     dim = dim + len(shape) if dim < 0 else dim
     extent = shape[dim]
-    if not isinstance(extent, int):
-        raise UnsupportedError("windows along an axis of unknown size")
-    if not 0 < size <= extent or step < 1:
+    if size < 1 or step < 1 or (isinstance(extent, int) and size > extent):
         raise graph.TypeRuleError(f"windows of {size} every {step} on an axis of {extent}")
-    first = np.arange(0, extent - size + 1, step)
-    indices = first[:, None] + np.arange(size)
-    y = graph.gather(x, graph.constant(value=indices), axis=dim)
+    count = maximum(floordiv(extent - size, step) + 1, 0)
+    zero, every = (graph.constant(value=np.array(n)) for n in (0, step))
+    first = graph.reshape(graph.range_(zero, every, size=count), shape=[count, 1])
+    indices = graph.add(first, graph.constant(value=np.arange(size)))
+    y = graph.gather(x, indices, axis=dim)
     rest = range(dim + 2, len(shape) + 1)
     return graph.transpose(y, perm=[*range(dim + 1), *rest, dim + 1])
 

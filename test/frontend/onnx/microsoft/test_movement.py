@@ -31,6 +31,7 @@ def test_against_onnxruntime():
     add("Pad", x, const([[0, 1, 0, 2]]), mode="edge")
     add("UnfoldTensor", _floats(2, 7, 3), dim=1, size=3, step=2)
     add("UnfoldTensor", _floats(2, 7), size=2)
+    add("UnfoldTensor", Feed(_floats(2, 7), ["b", "l"]), size=3, step=2)
     add("Unique", np.float32([2, 1, 1, 3, 4, 3]), outputs=3)
     ids = np.int64([[1, 2, 3, 1, 2], [4, 4, 4, 0, 4]])
     add("NGramRepeatBlock", Feed(ids, ["b", 5]), Feed(_floats(2, 6), ["b", "v"]), ngram_size=3)
