@@ -142,6 +142,7 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
 
     `x` is [N, C, H, W]. A row of `rois` is the number of an image, x1, y1, x2, y2, the last four
     in elements once multiplied by `scale` and rounded. The result is [regions, C, height, width].
+    With the `layout` ``channels_last``, C is the last axis of both.
     """
 
     amp = MixedPrecision.KEEP
@@ -151,19 +152,27 @@ class MaxRoiPoolOp(GraphOp, name="max_roi_pool"):
     height: Int
     width: Int
     scale: Float
+    layout: Str
 
     @staticmethod
     def infer(
-        x: TensorType, rois: TensorType, *, height: int, width: int, scale: float
+        x: TensorType, rois: TensorType, *, height: int, width: int, scale: float, layout: str
     ) -> TensorType:
         del scale
         _require_image(x, rois, 5, height, width)
-        return x.with_shape((rois.shape[0], x.shape[1], height, width))
+        _, channels, _ = split_layout(x.shape, layout)
+        return x.with_shape(join_layout(rois.shape[0], channels, (height, width), layout))
 
     @staticmethod
     def evaluate(
-        x: np.ndarray, rois: np.ndarray, *, height: int, width: int, scale: float
+        x: np.ndarray, rois: np.ndarray, *, height: int, width: int, scale: float, layout: str
     ) -> np.ndarray:
+        if layout == "channels_last":
+            first, sizes = np.moveaxis(x, -1, 1), {"height": height, "width": width}
+            result = MaxRoiPoolOp.evaluate(
+                first, rois, **sizes, scale=scale, layout="channels_first"
+            )
+            return np.moveaxis(result, 1, -1)
         _, table = _wide(x, rois)
         result = np.zeros((len(rois), x.shape[1], height, width), x.dtype)
         scaled = table[:, 1:] * table.dtype.type(scale)

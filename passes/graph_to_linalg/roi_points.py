@@ -1,4 +1,5 @@
-"""The sampling points of the bins of regions of interest (ONNX RoiAlign)."""
+"""The sampling points of the bins of regions of interest (ONNX RoiAlign), and the pixels of bins
+(ONNX MaxRoiPool)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -60,3 +61,22 @@ class BinPoints:
     def weighted(self, number: ir.Value) -> list[tuple[ir.Value, ir.Value]]:
         """The same, with the weights as values."""
         return [(at, weight.value) for at, weight in self.neighbours(number)]
+
+
+def rounded(x: Number) -> Number:
+    """Round to the nearest integer, halves away from 0."""
+    up = (x + 0.5).floor()
+    down = (x - 0.5).ceil()
+    return up.where(x.is_("ge", 0), down)
+
+
+def bin_of(
+    start: Number, end: Number, bin_index: ir.Value, bins: int, extent: ir.Value
+) -> tuple[ir.Value, ir.Value]:
+    """The first position of a bin, and the one after its last."""
+    dtype = start.dtype
+    size = (end - start + 1).max(1) / bins
+    bin_number, behind = from_index(bin_index, dtype), from_index(extent, dtype)
+    low = (bin_number * size).floor() + start
+    high = ((bin_number + 1) * size).ceil() + start
+    return low.max(0).min(behind).index(), high.max(0).min(behind).index()

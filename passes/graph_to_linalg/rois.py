@@ -7,10 +7,10 @@ from .dispatch import read_in_loops
 from .generic import loop_index, parallel
 from .loops import for_range
 from .lowering import Lowering, lowers
-from .numbers import Number, both, from_index
+from .numbers import Number, both
 from .reduction import accumulator
-from .roi_align_kernel import align_by_kernel
-from .roi_points import points_of
+from .roi_align_kernel import align_by_kernel, pool_by_kernel
+from .roi_points import bin_of, points_of, rounded
 
 
 @lowers(graph.RoiAlignOp)
@@ -56,16 +56,20 @@ def roi_align(
 
 @lowers(graph.MaxRoiPoolOp)
 def max_roi_pool(ctx: Lowering, op: graph.MaxRoiPoolOp, x: ir.Value, rois: ir.Value) -> ir.Value:
+    if (y := pool_by_kernel(ctx, op, x, rois)) is not None:
+        return y
     attrs, source, result = op.attrs, graph.type_of(op.x), graph.type_of(op.result)
+    spatial, channels = ((1, 2), 3) if attrs["layout"] == "channels_last" else ((2, 3), 1)
     regions, wide = _Regions(ctx, op, x, rois, None), accumulator(source.dtype)
     columns = [ctx.index(i) for i in range(1, 5)]
 
     def element() -> ir.Value:
-        region, channel, row, column = (loop_index(i) for i in range(4))
+        region, channel = loop_index(0), loop_index(channels)
+        row, column = (loop_index(axis) for axis in spatial)
         image = regions.image(region)
-        x1, y1, x2, y2 = (_rounded(regions.number(region, c) * attrs["scale"]) for c in columns)
-        top, bottom = _bin(y1, y2, row, attrs["height"], regions.extents[0])
-        left, right = _bin(x1, x2, column, attrs["width"], regions.extents[1])
+        x1, y1, x2, y2 = (rounded(regions.number(region, c) * attrs["scale"]) for c in columns)
+        top, bottom = bin_of(y1, y2, row, attrs["height"], regions.extents[0])
+        left, right = bin_of(x1, x2, column, attrs["width"], regions.extents[1])
         lowest = ctx.scalar(graph.lowest(wide), wide)
 
         def line(i: ir.Value, best: ir.Value) -> ir.Value:
@@ -121,22 +125,3 @@ class _Regions:
         at = (row, column, channel) if self._last_channel else (channel, row, column)
         found = tensor.extract(self._x, [image, *at])
         return Number(found, self._dtype).to(self._wide)
-
-
-def _rounded(x: Number) -> Number:
-    """Round to the nearest integer, halves away from 0."""
-    up = (x + 0.5).floor()
-    down = (x - 0.5).ceil()
-    return up.where(x.is_("ge", 0), down)
-
-
-def _bin(
-    start: Number, end: Number, bin_index: ir.Value, bins: int, extent: ir.Value
-) -> tuple[ir.Value, ir.Value]:
-    """The first position of a bin, and the one after its last."""
-    dtype = start.dtype
-    size = (end - start + 1).max(1) / bins
-    bin_number, behind = from_index(bin_index, dtype), from_index(extent, dtype)
-    low = (bin_number * size).floor() + start
-    high = ((bin_number + 1) * size).ceil() + start
-    return low.max(0).min(behind).index(), high.max(0).min(behind).index()

@@ -48,4 +48,7 @@ def max_roi_pool(x, rois, *, pooled_shape, spatial_scale=1.0):
     if len(pooled_shape) != 2:
         raise graph.TypeRuleError(f"pooled_shape {pooled_shape} does not have 2 entries")
     height, width = pooled_shape
-    return graph.max_roi_pool(x, rois, height=height, width=width, scale=spatial_scale)
+    layout = "channels_first"
+    return graph.max_roi_pool(
+        x, rois, height=height, width=width, scale=spatial_scale, layout=layout
+    )

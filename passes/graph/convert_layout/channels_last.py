@@ -77,9 +77,20 @@ class RoiAlignChannelsLast(_ChannelsLast):
         return graph.roi_align(x, op.rois, op.batch, **attrs)
 
 
+class MaxRoiPoolChannelsLast(_ChannelsLast):
+    """``max_roi_pool(x, rois)  -->  transpose(max_roi_pool(transpose(x), rois))``."""
+
+    name = "max-roi-pool-channels-last"
+    root = graph.MaxRoiPoolOp
+
+    def build(self, op: Any, x: ir.Value, attrs: dict[str, Any]) -> ir.Value:
+        return graph.max_roi_pool(x, op.rois, **attrs)
+
+
 CHANNELS_LAST = (
     ConvChannelsLast,
     ConvTransposeChannelsLast,
     PoolChannelsLast,
     RoiAlignChannelsLast,
+    MaxRoiPoolChannelsLast,
 )

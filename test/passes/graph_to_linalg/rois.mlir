@@ -22,7 +22,7 @@ func.func @roi_align(%x: tensor<1x2x4x5xf32>, %r: tensor<3x4xf32>, %b: tensor<3x
 // CHECK: scf.for
 // CHECK: arith.maximumf
 func.func @max_roi_pool(%x: tensor<1x2x4x5xf32>, %r: tensor<3x5xf32>) -> tensor<3x2x2x2xf32> {
-  %y = "graph.max_roi_pool"(%x, %r) {height = 2 : i64, width = 2 : i64, scale = 1.0 : f64}
+  %y = "graph.max_roi_pool"(%x, %r) {height = 2 : i64, width = 2 : i64, scale = 1.0 : f64, layout = "channels_first"}
     : (tensor<1x2x4x5xf32>, tensor<3x5xf32>) -> tensor<3x2x2x2xf32>
   return %y : tensor<3x2x2x2xf32>
 }

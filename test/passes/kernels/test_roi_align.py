@@ -3,7 +3,7 @@
 import numpy as np
 import onnx.reference
 import pytest
-from numerics import Cases, Feed
+from numerics import Cases, Feed, run_onnxruntime
 
 import graphc
 from graphc.cpu_model import CpuModel
@@ -37,6 +37,23 @@ def test_forms(vector_bits):
         assert compiled.report.rewrites["roi-align-kernel"].count == len(cases.outputs)
         for found, wanted in zip(compiled.run(None, dict(cases.feeds)), expected, strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_pools():
+    cases = Cases(opset=16)
+    form = {"pooled_shape": [2, 3], "spatial_scale": 0.5}
+    rois = np.concatenate([BATCH[:, None].astype(np.float32), np.abs(CORNERS)], axis=1)
+    for channels in (3, 20):
+        x = RANDOM.standard_normal((2, channels, 8, 7)).astype(np.float32)
+        cases.add("MaxRoiPool", x, rois, **form)
+        named = Feed(x, ["n", channels, "h", "w"]), Feed(rois, ["r", 5])
+        cases.add("MaxRoiPool", *named, **form)
+    model = cases.model()
+    with _compiled(model) as compiled:
+        assert compiled.report.rewrites["roi-pool-kernel"].count == len(cases.outputs)
+        found = compiled.run(None, dict(cases.feeds))
+    for each, wanted in zip(found, run_onnxruntime(model, cases.feeds), strict=True):
+        np.testing.assert_array_equal(each, wanted)
 
 
 def test_any_number_of_regions_and_numbers_that_are_none():
