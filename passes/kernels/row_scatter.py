@@ -91,6 +91,9 @@ class RowScatterEmitter(VectorEmitter):
 
     def _apply(self, update: ir.Value, start: ir.Value, end: ir.Value) -> None:
         """Apply the elements of `update` that lie within [`start`, `end`)."""
+        if self.shape.length == 1:
+            self._apply_element(update, start, end)
+            return
         row = arith.muli(self._row(update), self.length)
         first = arith.maxui(row, start)
         last = arith.minui(arith.addi(row, self.length), end)
@@ -106,6 +109,13 @@ class RowScatterEmitter(VectorEmitter):
 
         overlaps = arith.cmpi(arith.CmpIPredicate.ult, first, last)
         self.choose(overlaps, put, lambda: None)
+
+    def _apply_element(self, update: ir.Value, start: ir.Value, end: ir.Value) -> None:
+        """Apply `update`, which is one element, if it lies within [`start`, `end`)."""
+        place = arith.subi(self._row(update), start)
+        inside = arith.cmpi(arith.CmpIPredicate.ult, place, arith.subi(end, start))
+        at = arith.addi(start, place)
+        self.choose(inside, lambda: self._put(update, at, self.index(0), 1), lambda: None)
 
     def _row(self, update: ir.Value) -> ir.Value:
         """The number of the row that `update` goes to, which is one of the data."""
