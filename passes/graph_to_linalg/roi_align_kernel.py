@@ -158,11 +158,11 @@ def _run_pool(ctx: Lowering, op: graph.MaxRoiPoolOp, x: ir.Value, rois: ir.Value
                 corners[0], corners[2], column, attrs["width"], emitter.index(emitter.width)
             )
             one = arith.constant(ir.F32Type.get(), 1.0)
-            found = (
+            points = [
                 _Pixels(low, arith.maxsi(arith.subi(behind, low), emitter.index(0)), one)
                 for low, behind in (rows, columns)
-            )
-            return _clamped(emitter, image.index()), *found
+            ]
+            return _clamped(emitter, image.index()), points[0], points[1]
 
         emitter = RoiAlignEmitter(shape, sample, pixels, target)
         return emitter

@@ -45,18 +45,13 @@ def _part(op: graph.SliceOp) -> tuple[int, int, int, int] | None:
     axis = sliced_axis(op)
     if axis is None or not is_sliced_by_kernel(op):
         return None
-    stride, inner, length = (
-        graph.element_count(shape)
-        for shape in (
-            graph.type_of(op.x).shape[axis:],
-            graph.type_of(op.x).shape[axis + 1 :],
-            graph.type_of(op.result).shape[axis:],
-        )
-    )
-    start = op.attrs["starts"][axis]
-    numbers = (stride, inner, length, start)
-    if not all(isinstance(each, int) for each in numbers) or stride > LONGEST_ROW:
+    source, result = graph.type_of(op.x).shape, graph.type_of(op.result).shape
+    sizes = [graph.element_count(shape) for shape in (source[axis:], source[axis + 1 :])]
+    sizes += [graph.element_count(result[axis:]), op.attrs["starts"][axis]]
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) < len(sizes) or known[0] > LONGEST_ROW:
         return None
+    stride, inner, length, start = known
     return axis, stride, start * inner, length
 
 

@@ -26,9 +26,9 @@ def corners_of(numbers: Sequence[ir.Value], by_center: bool) -> list[ir.Value]:
     pairs = list(zip(first, second, strict=True))
     if not by_center:
         low = [arith.minimumf(a, b) for a, b in pairs]
-        return low + [arith.maximumf(a, b) for a, b in pairs]
+        return [*low, *(arith.maximumf(a, b) for a, b in pairs)]
     half = [(a, arith.mulf(b, like(0.5, b))) for a, b in pairs]
-    return [arith.subf(a, b) for a, b in half] + [arith.addf(a, b) for a, b in half]
+    return [*(arith.subf(a, b) for a, b in half), *(arith.addf(a, b) for a, b in half)]
 
 
 def overlap_exceeds(

@@ -146,7 +146,7 @@ class LinearAttentionEmitter(VectorEmitter):
             if factor is not None:
                 state = [arith.mulf(self._spread(factor), each) for each in state]
             state = [vector.fma(k, v, each) for v, each in zip(value, state, strict=True)]
-            self._put(row, state)
+            self._put(row, list[ir.Value](state))
             read = list[ir.Value]()
             for number in range(shape.group):
                 at = self.add(self.add(query, row), number * shape.depth)
