@@ -51,6 +51,20 @@ def _linear_attention(length: int, rule: str, **more) -> list[OperatorCase]:
     return cases("LinearAttention", size, _domain=MS, _outputs=2, **attributes, **more)
 
 
+def _gated_delta_net() -> list[OperatorCase]:
+    inputs = {
+        "q": f32(1, 128, 8, 64),
+        "k": _unit(1, 128, 8, 64),
+        "v": f32(1, 128, 8, 64),
+        "l": None,
+        "d": uniform(-1, 0, 1, 128, 8),
+        "b": uniform(0, 1, 1, 128, 8),
+        "s": f32(1, 8, 64, 64),
+    }
+    size = ("128 of 8 heads", inputs)
+    return cases("GatedDeltaNet", size, named=(128,), _domain=MS, _outputs=2)
+
+
 def _causal_conv(length: int) -> list[OperatorCase]:
     inputs = {
         "x": f32(1, 1024, length),
@@ -252,6 +266,7 @@ CASES: list[OperatorCase] = [
     *_linear_attention(128, "gated_delta", named=(128,)),
     *_linear_attention(128, "linear"),
     *_linear_attention(128, "gated"),
+    *_gated_delta_net(),
     *_positions_of_three(),
     *_masked_attention(),
     *_embeddings(),

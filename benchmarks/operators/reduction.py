@@ -111,6 +111,12 @@ CASES = (
             "CumSum", (f"axis {axis}", {"x": f32(64, 128, 100), "a": given(axis)}), named=(64, 128)
         )
     ),
+    *cases(
+        "CumProd",
+        ("axis 2", {"x": f32(64, 128, 100), "a": given(2)}),
+        named=(64, 128),
+        _opset=26,
+    ),
     *cases("CumSum", ("one row", {"x": f32(1, 100000), "a": given(1)})),
     *cases("CumSum", ("int64", {"x": integers(0, 2, 64, 2048), "a": given(1)}), named=(64, 2048)),
     *cases("CumSum", ("reverse", {"x": f32(256, 1000), "a": given(1)}), reverse=1, exclusive=1),
