@@ -167,7 +167,7 @@ class AttendedTokens:
         return state, matmul(_token(self.query, at), state)
 
     def joined(self, y: ir.Value) -> ir.Value:
-        """What all queries read, ``[T, B, H, G, E]``, as ``[B, T, H * G * E]``."""
+        """The reads of all queries, ``[T, B, H, G, E]``, as ``[B, T, H * G * E]``."""
         length, batch, *rest = type_of(y).shape
         y = transpose(y, perm=[1, 0, 2, 3, 4])
         return reshape(y, shape=[batch, length, element_count(rest)])
