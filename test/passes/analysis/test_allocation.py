@@ -113,8 +113,8 @@ def joined() -> onnx.ModelProto:
 def behind_a_constant() -> onnx.ModelProto:
     """A convolution's result behind a constant of one place, as ViT has it behind a token."""
     made = Nodes()
-    x = made.add("Concat", made.weight(1, 16, 1, 64), made.conv("x", 16, 32, 1, 1), axis=2)
-    x = made.conv(made.add("Add", x, made.weight(1, 16, 33, 64)), 64, 16, 1, 1)
+    x = made.add("Concat", made.weight(1, 32, 1, 64), made.conv("x", 32, 32, 1, 1), axis=2)
+    x = made.conv(made.add("Add", x, made.weight(1, 32, 33, 64)), 64, 32, 1, 1)
     made.add("GlobalAveragePool", x, output="y")
     return made.model([1, 32, 32, 64], [1, 64, 1, 1])
 
