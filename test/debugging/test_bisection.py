@@ -54,7 +54,7 @@ def test_a_predicate_of_the_user(capsys):
     """The first pass after which there is a gelu."""
     predicate = "--predicate=grep -q graph.gelu {}"
     lines, _ = found(capsys, [BERT, *SIZES, predicate])
-    assert lines["pass"] == "graph-recognize (number 11 of the pipeline)"
+    assert lines["pass"] == "graph-recognize (number 10 of the pipeline)"
     assert lines["rewrite"].startswith("recognize-gelu (number ")
     assert main([BERT, "--predicate=true"]) == 2
     assert "{} stands for the file" in capsys.readouterr().err
