@@ -20,6 +20,7 @@ from graphc.dialects import graph
 from graphc.errors import BackendError
 from graphc.passes.kernels import scalar_functions
 from harness import compiled_together
+from harness.marks import long
 from harness.waiting_call import WaitingCall
 
 PASSED = CheckResult(GraphStatus.PASS)
@@ -36,7 +37,7 @@ def test_batches_leave_some_graphs_alone():
     assert [*in_batches([3, 5, 19, 7], jobs=2)] == [(3, 5), (19,), (7,)]
 
 
-@pytest.mark.parametrize(("family", "indices"), [(None, (0, 1, 2)), (QDQ, (0, 2))])
+@pytest.mark.parametrize(("family", "indices"), [long(None, (0, 1, 2)), (QDQ, (0, 2))])
 def test_outcomes_are_those_of_graphs_alone(family, indices, monkeypatch):
     """Fewer modules are compiled."""
     calls, compile_ = [], compiled_together._compile_module

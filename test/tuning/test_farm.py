@@ -76,6 +76,7 @@ def _require_winner(result):
 
 
 @needs_x86
+@pytest.mark.long
 def test_a_worker_killed_while_it_measures_costs_its_trial_alone(two):
     with WorkerProcesses(1) as workers:
         measuring = _substituted(workers, substitutes.measure_or_die)

@@ -12,6 +12,7 @@ from onnx import helper
 
 import graphc
 from graphc.errors import ExecutionError, UsageError
+from harness.marks import long
 
 DONATED = ["past_*"]
 
@@ -97,7 +98,7 @@ def compare(results, truths) -> None:
 
 
 @pytest.mark.parametrize("sizes", STEPS, ids=str)
-@pytest.mark.parametrize("donate", [(), DONATED], ids=["kept", "donated"])
+@pytest.mark.parametrize("donate", [long(()), DONATED], ids=["kept", "donated"])
 def test_compiled(sizes, donate):
     model, feeds = step_model(sizes), draw(sizes)
     with graphc.compile(model, donate=donate, threads=2) as compiled:

@@ -14,6 +14,7 @@ from graphc.passes.kernels.fft_plan import (
     twiddle_count,
     twiddles,
 )
+from harness.marks import long
 
 ROWS = 3
 ERROR = {np.float32: 4e-7, np.float64: 1e-15}
@@ -75,7 +76,7 @@ def _check(found, expected, dtype):
     assert np.abs(found - expected).max() < ERROR[dtype] * np.abs(expected).max()
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, long(np.float64)])
 def test_lengths(dtype):
     cases = list(CASES.values())[:: 1 if dtype == np.float32 else 3]
     compiled = graphc.compile(_model(cases, dtype))
