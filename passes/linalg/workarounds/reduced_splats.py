@@ -1,7 +1,7 @@
 """Workaround for IREE 3.13 (DispatchCreation/ElementwiseOpFusion.cpp) and MLIR's
 ``FoldFillWithGenericOp``, which make a scalar of an operand whose elements are all equal. If no
 other operand has a loop of a reduction, nothing tells its extent any more, and it runs once. Such
-an operand is materialized by a dispatch of its own. Remove when ``reduced_splat`` and
+an operand is materialized behind a compute barrier. Remove when ``reduced_splat`` and
 ``pooled_splat`` (`test_faults.py`) compute the right values.
 """
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....dialects import iree
-from ....mlir import ir, tensor
+from ....mlir import ir
 from ...graph_to_linalg.aliasing import kernel_of, ops_within
 from ...graph_to_linalg.dispatch import VIEWS
-from ...graph_to_linalg.generic import linalg_inputs, parallel
+from ...graph_to_linalg.generic import linalg_inputs
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
 from .row_values import iterators
@@ -31,7 +31,7 @@ class WorkaroundReducedSplats(Pass):
     %sum = linalg.generic {parallel, reduction} ins(%ones : tensor<5x7xf32>) -> tensor<5xf32>
     -->
     %ones = linalg.fill ins(%c1) -> tensor<5x7xf32>
-    %0 = flow.dispatch.region { linalg.generic ins(%ones) ... } -> tensor<5x7xf32>
+    %0 = iree_tensor_ext.compute_barrier.end %ones
     %sum = linalg.generic {parallel, reduction} ins(%0 : tensor<5x7xf32>) -> tensor<5xf32>
 
     The backend would add a single element. The elements of what is computed from such tensors are
@@ -44,11 +44,11 @@ class WorkaroundReducedSplats(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         for each in list(ops_within(op.operation)):
-            if kernel_of(each) is None and each.name.startswith("linalg."):
-                position = _lost_operand(each)
-                if position is not None:
-                    with ir.InsertionPoint(each), each.location:
-                        each.operands[position] = _stored(each.operands[position])
+            position = _lost_operand(each) if each.name.startswith("linalg.") else None
+            if position is not None:
+                x = each.operands[position]
+                with ir.InsertionPoint(kernel_of(each) or each), each.location:
+                    each.operands[position] = iree.compute_barrier(x, iree.dynamic_sizes(x))
 
 
 def _lost_operand(op: ir.Operation) -> int | None:
@@ -94,19 +94,3 @@ def _is_splat(x: ir.Value) -> bool:
         return False
     inputs = zip(linalg_inputs(op), body.arguments, strict=False)
     return all(_is_splat(each) for each, element in inputs if any(True for _ in element.uses))
-
-
-def _stored(x: ir.Value) -> ir.Value:
-    """A copy of `x` by a dispatch of its own."""
-    type_, sizes = ir.RankedTensorType(x.type), iree.dynamic_sizes(x)
-    remaining = iter(sizes)
-    mixed = [
-        next(remaining) if type_.is_dynamic_dim(n) else type_.shape[n] for n in range(type_.rank)
-    ]
-    identity = ir.AffineMap.get_identity(type_.rank)
-
-    def copy() -> ir.Value:
-        output = tensor.empty(mixed, type_.element_type)
-        return parallel([x], [identity], output, lambda element: element)
-
-    return iree.dispatch_region(type_, sizes, copy)

@@ -1,11 +1,10 @@
-// RUN: gc-opt %s --workaround-reduced-splats | filecheck %s
+// RUN: gc-opt %s --allow-unregistered-dialect --workaround-reduced-splats | filecheck %s
 
-// A comparison that always holds, converted and added along rows: without a copy, one element.
+// A comparison that always holds, converted and added along rows: without a barrier, one element.
 // CHECK-LABEL: @count
 // CHECK: linalg.yield %true
 // CHECK: %[[ONES:.*]] = linalg.generic
-// CHECK: %[[COPY:.*]] = {{.*}}flow.dispatch.region
-// CHECK: ins(%[[ONES]]
+// CHECK: %[[COPY:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[ONES]], %
 // CHECK: iterator_types = ["parallel", "reduction"]} ins(%[[COPY]]
 func.func @count(%x: tensor<?x7xi32>, %zero: tensor<?xi32>, %wide: tensor<?x7xi1>, %whole: tensor<?x7xi32>) -> tensor<?xi32> {
   %true = arith.constant true
@@ -28,11 +27,11 @@ func.func @count(%x: tensor<?x7xi32>, %zero: tensor<?xi32>, %wide: tensor<?x7xi1
 
 // The other factor of the first sum has the extent of its loop; that of the second has not.
 // CHECK-LABEL: @products
-// CHECK-NOT: flow.dispatch.region
+// CHECK-NOT: compute_barrier
 // CHECK: iterator_types = ["parallel", "reduction"]}
-// CHECK: flow.dispatch.region
+// CHECK: compute_barrier
 // CHECK: iterator_types = ["parallel", "reduction"]}
-// CHECK-NOT: flow.dispatch.region
+// CHECK-NOT: compute_barrier
 func.func @products(%x: tensor<5x7xf32>, %rows: tensor<5xf32>, %zero: tensor<5xf32>) -> (tensor<5xf32>, tensor<5xf32>) {
   %two = arith.constant dense<2.0> : tensor<5x7xf32>
   %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x, %two : tensor<5x7xf32>, tensor<5x7xf32>) outs(%zero : tensor<5xf32>) {
@@ -48,4 +47,23 @@ func.func @products(%x: tensor<5x7xf32>, %rows: tensor<5xf32>, %zero: tensor<5xf
     linalg.yield %y : f32
   } -> tensor<5xf32>
   return %0, %1 : tensor<5xf32>, tensor<5xf32>
+}
+
+// The reduction is in a dispatch of its own: the barrier is in front of it.
+// CHECK-LABEL: @within
+// CHECK: %[[WHOLE:.*]] = "iree_tensor_ext.compute_barrier.end"(%cst)
+// CHECK: "flow.dispatch.region"
+// CHECK: iterator_types = ["parallel", "reduction"]} ins(%[[WHOLE]]
+func.func @within(%zero: tensor<5xf32>) -> tensor<5xf32> {
+  %two = arith.constant dense<2.0> : tensor<5x7xf32>
+  %0 = "flow.dispatch.region"() ({
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%two : tensor<5x7xf32>) outs(%zero : tensor<5xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %y = arith.addf %a, %o : f32
+      linalg.yield %y : f32
+    } -> tensor<5xf32>
+    "flow.return"(%1) : (tensor<5xf32>) -> ()
+  }, {
+  }) {operandSegmentSizes = array<i32: 0, 0>} : () -> tensor<5xf32>
+  return %0 : tensor<5xf32>
 }
