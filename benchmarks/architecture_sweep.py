@@ -15,7 +15,6 @@ The exit status is 1 if graphc fails or differs by more than 1e-4 where ONNX Run
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -28,9 +27,10 @@ from pathlib import Path
 import numpy as np
 
 from .feeds import example_inputs, load_structure
-from .measure import MeasurementPlan, in_turns, largest_difference
+from .measure import MeasurementPlan, cpu_seconds, in_turns, largest_difference
 from .models import EXPORTERS
 from .peers import Peer, PeerError, Terms, load_graphc, load_onnxruntime
+from .table import one_line
 from .turns import optional, report
 
 SOURCES = ("timm", "transformers")
@@ -146,7 +146,7 @@ def _onnxruntime(path: Path, optimized: bool) -> Peer:
     try:
         return load_onnxruntime(path, TERMS, optimized=optimized)
     except Exception as error:  # onnxruntime's exceptions have no common class
-        raise SweepFailure(ONNXRUNTIME, _line(error)) from error
+        raise SweepFailure(ONNXRUNTIME, one_line(error)) from error
 
 
 def _expected(
@@ -159,24 +159,19 @@ def _expected(
             results.append(reference.run(feed))
         except Exception as error:  # onnxruntime's exceptions have no common class
             if not results:
-                raise SweepFailure(ONNXRUNTIME, _line(error)) from error
+                raise SweepFailure(ONNXRUNTIME, one_line(error)) from error
             results.append(None)
     return results
 
 
 def _compiled(row: SweepRow, path: Path) -> tuple[SweepRow, Peer]:
-    start = _cpu_seconds()
+    start = cpu_seconds()
     try:
         peer = load_graphc(path, TERMS)
     except PeerError as error:
-        raise SweepFailure(GRAPHC, _line(error)) from error
-    seconds = _cpu_seconds() - start
+        raise SweepFailure(GRAPHC, one_line(error)) from error
+    seconds = cpu_seconds() - start
     return replace(row, compile_seconds=seconds, host_nodes=peer.host_nodes), peer
-
-
-def _cpu_seconds() -> float:
-    """CPU time of this process and of those that it has waited for."""
-    return sum(os.times()[:4])
 
 
 def _compared(
@@ -193,8 +188,8 @@ def _compared(
         for culprit, peer in ((GRAPHC, ours), (ONNXRUNTIME, theirs)):
             try:
                 results = peer.run(feed)
-            except Exception as error:
-                raise SweepFailure(culprit, _line(error)) from error
+            except Exception as error:  # onnxruntime's exceptions have no common class
+                raise SweepFailure(culprit, one_line(error)) from error
             pairs = zip(results, wanted, strict=True)
             found[culprit] = max(found[culprit], *(largest_difference(*pair) for pair in pairs))
     return replace(row, difference=found[GRAPHC], their_difference=found[ONNXRUNTIME])
@@ -203,10 +198,6 @@ def _compared(
 def _timed(row: SweepRow, ours: Peer, theirs: Peer, feed: Mapping[str, np.ndarray]) -> SweepRow:
     timings = in_turns({peer.name: partial(peer.run, feed) for peer in (ours, theirs)}, PLAN)
     return replace(row, ours=timings[ours.name].best, theirs=timings[theirs.name].best)
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:600]
 
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[SweepRow]:

@@ -27,7 +27,7 @@ import numpy as np
 
 from .measure import largest_difference
 from .models import EXPORTERS
-from .table import format_table
+from .table import format_table, one_line
 
 TOLERANCE = 1e-4
 OPSETS = {"torchscript": 17, "dynamo": 20}
@@ -119,7 +119,7 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> ArchitectureF
     try:
         feeds = export(name, exporter, path)
     except Exception as error:
-        return ArchitectureFinding(name, exporter, note=f"no export: {_line(error)}")
+        return ArchitectureFinding(name, exporter, note=f"no export: {one_line(error)}")
     nodes = len(onnx.load(path, load_external_data=False).graph.node)
     start = time.perf_counter()
     try:
@@ -128,13 +128,13 @@ def check(name: str, exporter: str, folder: Path, threads: int) -> ArchitectureF
             feeds = [{i.name: feed[i.name] for i in model.inputs} for feed in feeds]
             results = [_outputs(lambda feed=feed: model.run(None, feed)) for feed in feeds * ROUNDS]
     except graphc.GraphcError as error:
-        return ArchitectureFinding(name, exporter, nodes, note=_line(error))
+        return ArchitectureFinding(name, exporter, nodes, note=one_line(error))
     reference = load_onnxruntime(path, Terms(threads))
     expected = [_outputs(lambda feed=feed: reference.run(feed)) for feed in feeds]
     differences = [_difference(*pair) for pair in zip(results, expected * ROUNDS, strict=True)]
     if isinstance(expected[0], Exception):
         return ArchitectureFinding(
-            name, exporter, nodes, seconds, note=f"reference: {_line(expected[0])}"
+            name, exporter, nodes, seconds, note=f"reference: {one_line(expected[0])}"
         )
     return ArchitectureFinding(name, exporter, nodes, seconds, max(differences))
 
@@ -155,10 +155,6 @@ def _difference(
         both = isinstance(result, Exception) and isinstance(expected, Exception)
         return 0.0 if both else float("inf")
     return max(largest_difference(*pair) for pair in zip(result, expected, strict=True))
-
-
-def _line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:160]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

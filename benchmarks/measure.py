@@ -5,6 +5,7 @@ an order that rotates from round to round. Ratios are computed within a round, s
 slowdown of the machine affects all contestants alike.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -111,6 +112,11 @@ def burst(run: Callable[[], object], plan: MeasurementPlan) -> tuple[float, ...]
         run()
         times.append((clock() - start) * 1e3)
     return tuple(times)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, and of those that it has waited for, such as backend compilers."""
+    return sum(os.times()[:4])
 
 
 def largest_difference(result: np.ndarray, reference: np.ndarray) -> float:

@@ -22,7 +22,6 @@ refuses has the reason instead of a time.
 import argparse
 import json
 import logging
-import os
 import sys
 import tempfile
 import time
@@ -36,11 +35,12 @@ import numpy as np
 import onnx
 
 from .feeds import example_inputs, load_structure
+from .measure import cpu_seconds
 from .peers import Feed, Peer, PeerError, Terms, load_graphc, load_onnxruntime, load_openvino
 from .quantized import prepared
 from .quantized_kinds import FORMS as QUANTIZERS
 from .quantized_kinds import Calibrated, Quantizer, is_quantized, take_turns
-from .table import add_dim_option, dims_of, format_table
+from .table import add_dim_option, dims_of, format_table, one_line
 from .turns import optional
 
 HEADER = ("file", "form", "/best peer", "/f32", "graphc ms", "f32 ms", "ORT ms", "OV ms",
@@ -175,7 +175,7 @@ class FileMeasurement:
             try:
                 FORMS[form](prepared_path, path, file)
             except Exception as error:  # tools raise errors of any class
-                return FileRow(name, form, problems={"tool": _text(error)})
+                return FileRow(name, form, problems={"tool": one_line(error)})
             is_changed = form in HALVES or is_quantized(load_structure(path))
             return self._measured(file, path, form) if is_changed else None
 
@@ -186,13 +186,13 @@ class FileMeasurement:
         try:
             truth = plain.run(feed)
         except Exception as error:  # of a class of ONNX Runtime
-            return FileRow(name, form, problems={"reference": _text(error)})
-        before = _cpu_seconds()
+            return FileRow(name, form, problems={"reference": one_line(error)})
+        before = cpu_seconds()
         try:
             mine = load_graphc(path, Terms(1))
         except PeerError as error:
-            return FileRow(name, form, problems={GRAPHC: _text(error)})
-        seconds, runs = _cpu_seconds() - before, {GRAPHC: lambda: mine.run(feed)}
+            return FileRow(name, form, problems={GRAPHC: one_line(error)})
+        seconds, runs = cpu_seconds() - before, {GRAPHC: lambda: mine.run(feed)}
         steps[GRAPHC] = steps_between(mine.run(feed), truth)
         if mine.host_nodes:
             problems["host"] = f"{mine.host_nodes} nodes run on the host"
@@ -201,7 +201,7 @@ class FileMeasurement:
                 loaded = LOADERS[peer](path, Terms(1))
                 steps[peer] = steps_between(loaded.run(feed), truth)
             except Exception as error:  # of a class of the peer
-                problems[peer] = _text(error)
+                problems[peer] = one_line(error)
                 continue
             runs[peer] = lambda loaded=loaded: loaded.run(feed)
         original, given = file.original(), file.feed()
@@ -222,15 +222,6 @@ def names_of_sizes(path: Path) -> set[str]:
     inputs = load_structure(path).graph.input
     shapes = [each.type.tensor_type.shape.dim for each in inputs]
     return {dim.dim_param for shape in shapes for dim in shape if dim.dim_param}
-
-
-def _text(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]
-
-
-def _cpu_seconds() -> float:
-    """The CPU time of this process and of its children that ended."""
-    return sum(os.times()[:4])
 
 
 def measure_files(

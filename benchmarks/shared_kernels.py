@@ -10,7 +10,6 @@ backend together.
 """
 
 import argparse
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ import onnx
 from onnx import helper
 
 from ..compiler.compile import compile_to_file
+from .measure import cpu_seconds
 from .table import add_dim_option, dims_of, format_table
 
 TARGET = "cpu"
@@ -69,13 +69,9 @@ def report(path: Path, runs: int, threads: int, dims: Mapping[str, int]) -> str:
 def _measure(
     path: Path, threads: int, dims: Mapping[str, int], cache: Path | bool
 ) -> tuple[float, str]:
-    start = _cpu_seconds()
+    start = cpu_seconds()
     _, made = compile_to_file(path, TARGET, threads=threads, dims=dims, cache=cache)
-    return _cpu_seconds() - start, made.passes[-1].name
-
-
-def _cpu_seconds() -> float:
-    return sum(os.times()[:4])
+    return cpu_seconds() - start, made.passes[-1].name
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -17,6 +17,11 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def one_line(error: Exception, most: int = 400) -> str:
+    """The class and the message of `error` in at most that many characters."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:most]
+
+
 def add_dim_option(parser: argparse.ArgumentParser) -> None:
     """Add the repeatable option ``--dim seq=32``."""
     parser.add_argument(

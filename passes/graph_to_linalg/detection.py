@@ -78,16 +78,16 @@ def list_boxes(ctx: Lowering, op: graph.ListBoxesOp, selected: ir.Value) -> ir.V
 def _corners(ctx: Lowering, boxes: ir.Value, type_: graph.TensorType, by_center: bool) -> ir.Value:
     """`boxes` as lowest y, x and highest y, x."""
 
+    two = ctx.index(2)
+
     def element() -> ir.Value:
-        two, column = ctx.index(2), loop_index(2)
+        column = loop_index(2)
         axis = arith.remui(column, two)
         at = [loop_index(0), loop_index(1)]
-        a, b = (tensor.extract(boxes, [*at, arith.addi(axis, ctx.index(n))]) for n in (0, 2))
+        a, b = (tensor.extract(boxes, [*at, n]) for n in (axis, arith.addi(axis, two)))
         low, _, high, _ = corners_of([a, a, b, b], by_center)
         return arith.select(arith.cmpi(arith.CmpIPredicate.ult, column, two), low, high)
 
-    for size in (0, 2):
-        ctx.index(size)
     return parallel([], [], ctx.empty(type_), element)
 
 

@@ -5,6 +5,10 @@ All slices of a tensor along an axis are results of one call, which reads each r
 of a table of 100,000 rows of 4 took twice as long in a dispatch for each.
 """
 
+from collections.abc import Mapping
+from itertools import islice
+from typing import NamedTuple
+
 from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
@@ -24,14 +28,25 @@ from .transpose_kernel import shuffled_lanes
 _MAX_PARTS = 16
 
 
+class _RowPart(NamedTuple):
+    """A part of each row: what a slice along an axis takes."""
+
+    axis: int
+    stride: int
+    """Elements of a row: those of the axis and of the axes behind it."""
+    offset: int
+    length: int
+
+
 def split_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
     """Slice the operand of `op`, and all that is sliced likewise, whose values `ctx` gets, too;
     None if the kernel does not."""
     if op.result in ctx.values:
         return ctx.values[op.result]
-    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or _part(op) is None:
+    part = _part(op)
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or part is None:
         return None
-    slices = _slices_likewise(ctx, op)
+    slices = _slices_likewise(ctx, op, part)
     for each in slices:
         ctx.statistics("split-kernel").record_fired(node_name(each.operation))
     for each, value in zip(slices, _run(ctx, slices), strict=True):
@@ -39,9 +54,8 @@ def split_by_kernel(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
     return ctx.values[op.result]
 
 
-def _part(op: graph.SliceOp) -> tuple[int, int, int, int] | None:
-    """The axis of the slice, the elements of a row, and the offset and length of the part that is
-    taken of it; None if the kernel does not take it."""
+def _part(op: graph.SliceOp) -> _RowPart | None:
+    """The part that the slice takes; None if the kernel does not take it."""
     axis = sliced_axis(op)
     if axis is None or not is_sliced_by_kernel(op):
         return None
@@ -52,29 +66,32 @@ def _part(op: graph.SliceOp) -> tuple[int, int, int, int] | None:
     if len(known) < len(sizes) or known[0] > LONGEST_ROW:
         return None
     stride, inner, length, start = known
-    return axis, stride, start * inner, length
+    return _RowPart(axis, stride, start * inner, length)
 
 
-def _slices_likewise(ctx: Lowering, op: graph.SliceOp) -> list[graph.SliceOp]:
-    """`op`, and the slices of its operand along the same axis that follow it in its block."""
-    (axis, *_), found = _part(op), [op]  # type: ignore[misc]
+def _slices_likewise(
+    ctx: Lowering, op: graph.SliceOp, own: _RowPart
+) -> dict[graph.SliceOp, _RowPart]:
+    """`op`, and the slices of its operand along the same axis that follow it in its block, with
+    their parts."""
+    found = {op: own}
     for use in op.x.uses:
         user, each = use.owner.operation, graph.graph_op(use.owner)
         if isinstance(each, graph.SliceOp) and user.block == op.operation.block:
             part = _part(each)
             is_new = each.result != op.result and each.result not in ctx.values
-            if part is not None and part[0] == axis and is_new:
-                found.append(each)
-    return found[:_MAX_PARTS]
+            if part is not None and part.axis == own.axis and is_new:
+                found[each] = part
+    return dict(islice(found.items(), _MAX_PARTS))
 
 
-def _run(ctx: Lowering, slices: list[graph.SliceOp]) -> list[ir.Value]:
-    parts = [_part(each) for each in slices]
-    axis, stride = parts[0][:2]  # type: ignore[index]
-    source = graph.type_of(slices[0].x)
+def _run(ctx: Lowering, slices: Mapping[graph.SliceOp, _RowPart]) -> list[ir.Value]:
+    op, (axis, stride, *_) = next(iter(slices.items()))
+    source = graph.type_of(op.x)
     results = [graph.type_of(each.result) for each in slices]
     lanes = shuffled_lanes(ctx.cpu, source.dtype)
-    shape = RowSplitShape(stride, tuple(part[2:] for part in parts), lanes)  # type: ignore[index]
+    parts = tuple((part.offset, part.length) for part in slices.values())
+    shape = RowSplitShape(stride, parts, lanes)
     names = [Dim.symbol(name) for name in ("workgroups", "rows")]
     lengths = [stride, *(length for _, length in shape.parts)]
     memory = [flat_of(source.with_shape([names[1], length]), names) for length in lengths]
@@ -90,5 +107,5 @@ def _run(ctx: Lowering, slices: list[graph.SliceOp]) -> list[ir.Value]:
     key = (shape, str(source.dtype), *memory)
     name = define(ctx, "row_split", key, memory, kernel, 0, len(scalars))
     sizes = [size for each in results for size in ctx.dynamic_sizes(each)]
-    operands, plain = [ctx.values[slices[0].x]], [plain_type(each) for each in results]
+    operands, plain = [ctx.values[op.x]], [plain_type(each) for each in results]
     return iree.run_kernel(name, count, operands, plain, scalars, sizes)

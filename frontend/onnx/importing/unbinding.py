@@ -22,7 +22,8 @@ def without_unbinding(model: onnx.ModelProto) -> onnx.ModelProto:
     splits = {node.output[0]: node for node in model.graph.node if _unbinds(node)}
     if not any(_takes_from(node, splits) for node in model.graph.node):
         return model
-    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
     for index, node in enumerate(copy.graph.node):
         node.name = node_name(node, index)
     nodes = [_taken(node, splits) for node in copy.graph.node]
