@@ -46,6 +46,7 @@ LONGEST = tuple(
     HERE / name
     for name in (
         "test_gpu_targets.py",
+        "test_vulkan.py",
         "passes/cpu/test_int8_kernels.py",
         "conformance/test_cuda_suite.py",
         "frontend/onnx/operators/test_attention.py",
@@ -188,6 +189,12 @@ def suite():
     cases = kept_cases(COMPILED)
     gc.freeze()  # or every compile would look for garbage among them
     return cases
+
+
+@pytest.fixture(scope="module")
+def by_name(suite):
+    """All cases of the suite by name."""
+    return {case.name.removeprefix("test_"): case for case in suite}
 
 
 @pytest.fixture

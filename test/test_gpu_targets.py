@@ -1,14 +1,17 @@
-"""Tests of GPU targets: Vulkan runs if there is a device for it; the others are compiled only."""
+"""Tests of GPU targets that need no device: code for each, and what CPUs compute of their programs.
+
+For what a Vulkan device computes, see `test_vulkan`.
+"""
 
 import functools
-import gc
 import re
 import tomllib
 from collections import Counter
 
 import numpy as np
 import pytest
-from devices import cpu_like, needs_vulkan
+from detection_models import suppression
+from devices import cpu_like
 from numerics import Cases, const
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
@@ -17,8 +20,7 @@ import graphc
 from conformance.known import FOLDER, load_known
 from conformance.run_cases import run_case
 from graphc.benchmarks.measure import largest_difference
-from graphc.compiler.driver import make_options, to_file, to_module
-from graphc.compiler.options import Options
+from graphc.compiler.driver import make_options, to_module
 from graphc.errors import DeviceError, UsageError
 from graphc.mlir import ir
 from graphc.passes.graph_to_linalg import (
@@ -28,29 +30,7 @@ from graphc.passes.graph_to_linalg import (
     padding,
     pooling,
 )
-from harness.compiled_together import run_together
 from harness.marks import long
-from harness.waiting_call import WaitingCall
-
-CASES = {
-    "elementwise": "add_bcast cast_FLOAT_to_FLOAT16",
-    "contraction": "gemm_all_attributes",
-    "convolution": "conv_with_strides_and_asymmetric_padding convtranspose",
-    "pooling": "maxpool_2d_pads",
-    "reduction": "argmax_default_axis_example cumsum_2d_axis_0",
-    "normalization": "layer_normalization_2d_axis1",
-    "attention": "attention_4d_causal",
-    "movement": "concat_3d_axis_1 slice_neg_steps",
-    "indexing": "gather_elements_1 scatternd_add",
-    "sorting": "top_k",
-    "recurrent": "lstm_with_peepholes",
-    "quantization": "qlinearmatmul_2D_int8_float32",
-    "resampling": "gridsample_bilinear",
-    "control_flow": "if scan9_sum",
-    "detection": "nonmaxsuppression_limit_output_size",
-    "shapes": "nonzero_example",
-}
-"""Cases of ONNX's test suite, by family; ``make conformance DEVICE=vulkan`` runs all of them."""
 
 OWN_FORMS = [
     "layer_normalization_4d_axis2",
@@ -72,96 +52,12 @@ OTHERS = {
 """Targets, and what the code for each holds."""
 
 
-@pytest.fixture(scope="module")
-def by_name(suite):
-    """All cases by name."""
-    return {case.name.removeprefix("test_"): case for case in suite}
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
 def test_lists_name_cases_of_the_suite(suite, path):
     assert load_known(path.stem).keys() <= {case.name for case in suite}
     groups = tomllib.loads(path.read_text(encoding="utf-8")).get("group", [])
     named = [name for group in groups for name in group["cases"]]
     assert len(named) == len(set(named)), "a case stands in two groups"
-
-
-LONG = ("contraction", "pooling", "movement", "recurrent", "quantization", "resampling")
-"""Families whose cases long runs compute alone."""
-
-
-def family_cases():
-    return [
-        long(name) if family in LONG else name
-        for family, names in CASES.items()
-        for name in names.split()
-    ]
-
-
-@pytest.fixture(scope="module")
-def on_vulkan(by_name, request):
-    """Outcomes of the cases by name, whose programs are compiled together.
-
-    They run in one round: a call of a device in software takes a hundredth of a second at least.
-    """
-
-    def run(name):
-        outcome = run_case(by_name[name], 300, rounds=1, target="vulkan", host=False)
-        gc.collect()  # the threads of an open device in software keep cores busy
-        return outcome
-
-    items = (item for item in request.session.items if "on_vulkan" in item.fixturenames)
-    names = [item.callspec.params["name"] for item in items]
-    calls = {name: WaitingCall(functools.partial(run, name)) for name in names}
-    assert not run_together(list(calls.values()))
-    return {name: call.result() for name, call in calls.items()}
-
-
-@needs_vulkan
-@pytest.mark.parametrize("name", family_cases())
-def test_vulkan_computes_what_onnx_says(on_vulkan, name):
-    assert on_vulkan[name].passed, on_vulkan[name].detail
-
-
-@needs_vulkan
-def test_vulkan_runs_a_convolutional_network():
-    rng = np.random.default_rng(1)
-    images = [rng.standard_normal((batch, 3, 33, 47), np.float32) for batch in (1, 3)]
-    compare(small_cnn(), [{"x": image} for image in images], target="vulkan")
-
-
-@needs_vulkan
-def test_vulkan_runs_a_transformer_of_any_length():
-    compare(*exported("bert-tiny"), target="vulkan")
-
-
-@needs_vulkan
-def test_vulkan_computes_with_what_has_no_elements():
-    axes, start, end = (
-        numpy_helper.from_array(np.array([value]), name)
-        for name, value in (("axes", 1), ("start", 5), ("end", 7))
-    )
-    nodes = [
-        helper.make_node("ReduceSum", ["x", "axes"], ["sums"], keepdims=0),
-        helper.make_node("Slice", ["y", "start", "end"], ["rows"]),
-        helper.make_node("Neg", ["x"], ["none"]),
-    ]
-    shapes = {"x": (2, 0, 4), "y": (3, 4), "sums": (2, 4), "rows": (0, 4), "none": (2, 0, 4)}
-    infos = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in shapes.items()
-    ]
-    graph = helper.make_graph(nodes, "empty", infos[:2], infos[2:], [axes, start, end])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    feeds = {name: np.ones(shapes[name], np.float32) for name in "xy"}
-    compare(model, [feeds], target="vulkan")
-
-
-@needs_vulkan
-def test_vulkan_computes_in_f16():
-    image = np.random.default_rng(1).standard_normal((1, 3, 33, 47), np.float32)
-    fired = compare(small_cnn(), [{"x": image}], target="vulkan", precision="f16")
-    assert fired["compute-in-f16"] > 0
 
 
 @pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
@@ -363,73 +259,11 @@ def test_processors_compute_what_has_a_form_for_cuda(by_name, name):
     assert computed.passed, computed.detail
 
 
-def suppression(batch, classes, count):
-    """NonMaxSuppression of any number of boxes by three of its thresholds."""
-    shapes = {
-        "boxes": (batch, count, 4), "scores": (batch, classes, count), "limit": (1,),
-        "overlap": (1,), "least": (1,),
-    }  # fmt: skip
-    infos = [
-        helper.make_tensor_value_info(
-            name, TensorProto.INT64 if name == "limit" else TensorProto.FLOAT, shape
-        )
-        for name, shape in shapes.items()
-    ]
-    result = helper.make_tensor_value_info("selected", TensorProto.INT64, ("m", 3))
-    node = helper.make_node("NonMaxSuppression", [*shapes], ["selected"])
-    graph = helper.make_graph([node], "g", infos, [result])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
-
-
 @pytest.mark.parametrize("count", [long(64), "n"])
 def test_cuda_compiles_the_suppression_of_many_boxes(count):
     options = make_options("cuda", host=False)
     contents, _ = to_module(suppression(2, 3, count), options)
     assert OTHERS["cuda"] in contents
-
-
-@needs_vulkan
-def test_vulkan_suppresses_many_boxes():
-    rng = np.random.default_rng(0)
-    corners = rng.uniform(0, 8, (2, 64, 2)).astype(np.float32)
-    sides = rng.uniform(1, 4, (2, 64, 2)).astype(np.float32)
-    feeds = {
-        "boxes": np.concatenate([corners, corners + sides], axis=2),
-        "scores": rng.uniform(0, 1, (2, 3, 64)).astype(np.float32),
-        "limit": np.array([20]),
-        "overlap": np.array([0.3], np.float32),
-        "least": np.array([0.1], np.float32),
-    }
-    model = suppression(2, 3, 64)
-    found, expected = (
-        graphc.compile(model, target, host=False).run(None, feeds)[0]
-        for target in ("vulkan", "cpu")
-    )
-    assert len(expected) > 10
-    assert np.array_equal(found, expected)
-
-
-@needs_vulkan
-@pytest.mark.parametrize("length", [64, 256])
-def test_vulkan_orders_long_rows(length):
-    """So long that several threads share a row."""
-    x = np.random.default_rng(0).standard_normal((3, length), np.float32)
-    infos = [
-        helper.make_tensor_value_info(name, kind, shape)
-        for name, kind, shape in (
-            ("x", TensorProto.FLOAT, x.shape),
-            ("values", TensorProto.FLOAT, (3, 7)),
-            ("indices", TensorProto.INT64, (3, 7)),
-        )
-    ]
-    node = helper.make_node("TopK", ["x", "k"], ["values", "indices"])
-    seven = helper.make_tensor("k", TensorProto.INT64, [1], [7])
-    graph = helper.make_graph([node], "g", infos[:1], infos[1:], [seven])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    values, indices = graphc.compile(model, "vulkan", host=False).run(None, {"x": x})
-    expected = np.argsort(-x, axis=1)[:, :7]
-    assert np.array_equal(indices, expected)
-    assert np.array_equal(values, np.take_along_axis(x, expected, 1))
 
 
 @pytest.mark.parametrize(
@@ -482,18 +316,6 @@ def test_a_missing_device_shows_before_anything_is_compiled(monkeypatch):
     monkeypatch.setattr("graphc.compiler.driver.to_module", lambda *_: pytest.fail("compiled"))
     with pytest.raises(DeviceError, match="cannot open device 'metal'"):
         graphc.compile(small_cnn(), "metal")
-
-
-@needs_vulkan
-def test_one_file_for_two_targets():
-    image = np.ones((1, 3, 33, 47), np.float32)
-    contents, _ = to_file(small_cnn(), Options.of_all(["cpu", "vulkan"], host=False))
-    outputs = []
-    for target in ("cpu", "vulkan"):
-        with graphc.load(contents, target=target) as model:
-            assert model.target.startswith(f"{target}:")
-            outputs.append(model(image))
-    assert largest_difference(*outputs) < 1e-4
 
 
 @pytest.mark.parametrize("targets", [[], ["cpu", "cpu"], ["cpu", "cpu:host"]])
