@@ -117,8 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Make an archive that times kernels on a GPU.")
     parser.add_argument("archive", type=Path, metavar="FILE.pyz")
-    parser.add_argument("--kernels", type=int, default=MOST_KERNELS, help="of a product (8)")
-    parser.add_argument("--only", default="", metavar="TEXT", help="products with it in their name")
+    parser.add_argument("--kernels", type=int, default=MOST_KERNELS, help="of a matmul (8)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="matmuls with it in their name")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument(
         "--ptxas", type=Path, help="assemble machine code with it, which loads faster than PTX"

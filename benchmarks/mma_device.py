@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check and time the kernels of this archive.")
     parser.add_argument("--seconds", type=float, default=300, help="for all (300)")
     parser.add_argument("-o", "--output", type=Path, help="a JSON file for the results")
-    parser.add_argument("--only", default="", metavar="TEXT", help="products with it in their name")
+    parser.add_argument("--only", default="", metavar="TEXT", help="matmuls with it in their name")
     options = parser.parse_args(given)
     problems = [each for each in read_problems(archive) if options.only in each["name"]]
     progress = Progress(problems)

@@ -30,7 +30,7 @@ _BATCHES = (1, 8, 32)
 
 @dataclass(frozen=True)
 class MmaProblem:
-    """A product, in any tile; its right operand has K innermost."""
+    """A matmul, in any tile; its right operand has K innermost."""
 
     name: str
     shape: MmaShape
@@ -67,7 +67,7 @@ def _can_copy(shape: MmaShape) -> bool:
 
 
 def problems() -> list[MmaProblem]:
-    """The products: squares and a border, those of BERT, and those of ResNet-50."""
+    """The matmuls: squares and a border, those of BERT, and those of ResNet-50."""
     matmuls = [*_SQUARES, *((tokens, *size) for size in _BERT for tokens in _TOKENS)]
     found = [_matmul("x".join(map(str, each)), *each) for each in matmuls]
     for batch in _BATCHES:

@@ -155,7 +155,7 @@ class IntegerMatmul(Rewrite):
         integers, zero = as_unsigned(x)
         offsets = weights.offsets(axis=1)
         taken = None
-        if offsets.any():  # before the product, whose kernel may then add it
+        if offsets.any():  # before the matmul, whose kernel may then add it
             last = graph.type_of(integers).rank - 1
             rows = graph.reduce_sum(graph.cast(integers, to=_I32), axes=[last], keepdims=True)
             taken = graph.mul(rows, graph.constant(value=offsets))

@@ -18,7 +18,7 @@ REWRITE = "hoist-loop-matmuls"
 @register
 @dataclass(frozen=True)
 class HoistLoopMatmuls(Pass):
-    """Compute the products of rows that a loop reads one by one before it, all at once.
+    """Compute the matmuls of rows that a loop reads one by one before it, all at once.
 
     "graph.while"({            ^bb0(%i):
       %1 = "graph.gather"(%x, %i) : "t"x1x400
@@ -29,7 +29,7 @@ class HoistLoopMatmuls(Pass):
       %2 = "graph.gather"(%3, %i)
 
     The weights are read once, and not in every iteration: for recurrent layers that are written as
-    loops, the product of the inputs (Appleyard et al.: Optimizing performance of recurrent neural
+    loops, the matmul of the inputs (Appleyard et al.: Optimizing performance of recurrent neural
     networks on GPUs, 2016). The loop must count the rows, by its iteration or by a value that
     grows by one; rows are computed even if it ends before them.
     """
@@ -47,7 +47,7 @@ class HoistLoopMatmuls(Pass):
 
 
 def _hoist(op: graph.MatmulOp, loop: graph.LoopOp) -> bool:
-    """Replace `op` in `loop` by rows of a product before it; return whether that can be."""
+    """Replace `op` in `loop` by rows of a matmul before it; return whether that can be."""
     w = _before(op.b, loop)
     if w is None or graph.type_of(op.b).rank != 2:
         return False

@@ -178,7 +178,7 @@ def _transposed(ctx: Lowering, op: _Product) -> ir.Value | None:
 
 
 def _in_parts(ctx: Lowering, op: _Product, shape: MmaShape) -> ir.Value:
-    """Build a split-K product: the products of the parts of K, then their sum."""
+    """Build a split-K matmul: the matmuls of the parts of K, then their sum."""
     result = graph.type_of(op.operation.results[0])
     wide = graph.TensorType((shape.m, shape.n), F32)
     parts = wide.with_shape((shape.parts, *wide.shape))

@@ -247,7 +247,7 @@ def _shape(
 
 
 def with_warpgroups(shape: MmaShape) -> MmaShape:
-    """`shape`, in tiles of warpgroups if these are faster: of products whose right operand has K
+    """`shape`, in tiles of warpgroups if these are faster: of matmuls whose right operand has K
     innermost, of elements of 16 bits."""
     if not shape.k_innermost or shape.dtype not in MMA_TYPES:
         return shape

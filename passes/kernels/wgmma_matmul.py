@@ -1,8 +1,8 @@
 """Matmuls and convolutions by ``wgmma`` of Hopper GPUs: the pipeline of `mma_matmul`, but its
-products are computed by warpgroups, which read both operands in shared memory.
+matmuls are computed by warpgroups, which read both operands in shared memory.
 
 While the unit computes the products of one step along K, the threads start the copies of a later
-one and go on to the next step: a group of products is in flight. Operands that are matrices in
+one and go on to the next step: a wgmma-group is in flight. Operands that are matrices in
 memory are brought by the bulk copy engine (`bulk_copy`), windows by ``cp.async``.
 """
 
@@ -27,7 +27,7 @@ from .wgmma import (
 )
 
 _IN_FLIGHT = 1
-"""Groups of products in flight."""
+"""Groups of MMA instructions in flight."""
 _WARPS = 4
 GROUP = 16
 """Rows of tiles that workgroups with neighbouring numbers compute, at most."""

@@ -63,7 +63,7 @@ def _merge_group(matmuls: Sequence[Linear], statistics: RewriteStatistics) -> No
             statistics.record_fired("+".join(node_name(member.op) for member in members))
             _merge(members)
         else:
-            statistics.record_declined(node_name(members[0].op), "no other product is used alike")
+            statistics.record_declined(node_name(members[0].op), "no other matmul is used alike")
 
 
 def _how_used(matmul: Linear) -> tuple[str | None, Any]:

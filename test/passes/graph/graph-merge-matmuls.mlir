@@ -4,7 +4,7 @@
 // REPORT: 1 x heads-from-first-axis (1 checked): q+k
 // REPORT: 1 x merge-matmuls (1 checked): q+k
 // REPORT: declined by merge-matmuls, 'softmax' would read a copy: logits
-// REPORT: declined by merge-matmuls, no other product is used alike: alone
+// REPORT: declined by merge-matmuls, no other matmul is used alike: alone
 
 // Both are split into heads and transposed at once.
 // CHECK-LABEL: @heads

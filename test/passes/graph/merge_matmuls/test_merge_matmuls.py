@@ -88,7 +88,7 @@ def test_parts_that_are_used_alike_are_merged():
     outcome = rewrite(body, "2x5x6xf32", passes=PASS)
     assert outcome.counts == {"merge-matmuls": 2, "heads-from-first-axis": 1}
     assert outcome.ops["matmul"] == 3
-    assert outcome.reasons == {"no other product is used alike"}
+    assert outcome.reasons == {"no other matmul is used alike"}
 
 
 def test_declined():
@@ -109,7 +109,7 @@ def test_declined():
         "'graph.softmax' would read a copy",
         "'func.return' would read a copy",
         "the weights are shared",
-        "no other product is used alike",
+        "no other matmul is used alike",
     }
 
 
