@@ -31,15 +31,19 @@ class ComplexityError(ValueError):
     """A size whose formula exceeds `MAX_ATOMS`; no meaningful size is that long."""
 
 
-MAX_ATOMS = 1024
+MAX_ATOMS = 1 << 14
 """Names, numbers and calls in a formula; long names count more. Some operations double it: in
 programs that compute with sizes as with data it would grow without end."""
 
-LONG = 128
-"""Atoms beyond which a size is better given a name than computed with: what is computed from a few
-such has room below `MAX_ATOMS`."""
+LONG = 64
+"""Atoms beyond which a size is better given a name than computed with: the number of elements of an
+image whose height and width have so many stays below `MAX_ATOMS`."""
 
 _MAX_COEFFICIENT = (1 << 63) - 1
+
+_MAX_QUOTIENTS = 4
+"""In a sum of more of them none is bounded by its dividend: the order of doing so matters, and all
+are tried."""
 
 
 @dataclass(frozen=True)
@@ -422,7 +426,7 @@ def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
 @functools.lru_cache(maxsize=1 << 14)
 def _minimum(dim: Dim) -> int | None:
     """The best lower bound that the form of `dim` shows."""
-    bounds = [_bound_of_terms(dim), *_bounds_of_maxima(dim)]
+    bounds = [_bound_of_terms(dim), *_bounds_of_maxima(dim), *_bounds_of_quotients(dim)]
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
@@ -444,6 +448,27 @@ def _bounds_of_maxima(dim: Dim) -> Iterator[int | None]:
             for argument in atom.arguments:
                 lower = argument * coefficient + rest
                 yield lower if isinstance(lower, int) else _bound_of_terms(lower)
+
+
+def _bounds_of_quotients(dim: Dim) -> Iterator[int | None]:
+    """The bounds with a quotient's own bounds in its place, ``a - (b - 1) <= b * floordiv(a, b) <=
+    a``: 0 for ``2*floordiv(h + 1, 2) - h``."""
+    quotients = [(term, call) for term in dim.terms if (call := _quotient(term[0])) is not None]
+    if len(quotients) > _MAX_QUOTIENTS:
+        return
+    for (monomial, coefficient), call in quotients:
+        a, b = call.arguments
+        if isinstance(b, int) and b > 0:
+            rest = dim - Dim({monomial: coefficient})
+            lower = rest * b + (a - (b - 1) if coefficient > 0 else a) * coefficient
+            bound = lower if isinstance(lower, int) else lower.minimum
+            yield None if bound is None else -(-bound // b)
+
+
+def _quotient(monomial: Monomial) -> Call | None:
+    """The call of ``floordiv`` that is the whole of `monomial`."""
+    (atom,) = monomial if len(monomial) == 1 else (None,)
+    return atom if isinstance(atom, Call) and atom.function == "floordiv" else None
 
 
 def _is_nonnegative(atom: Atom) -> bool:
@@ -468,7 +493,20 @@ def _floordiv_int(a: Dim, b: int) -> "int | Dim":
     if constant % b:  # keep the constant's remainder small and positive: one spelling per value
         rest = rest - constant + constant % b
         outside = outside + constant // b
-    return outside + _call("floordiv", rest, b)
+    return outside + _quotient_of(rest, b)
+
+
+def _quotient_of(a: Dim, b: int) -> "int | Dim":
+    """``a // b``; ``floordiv(floordiv(h, 2) + 1, 2)`` as ``floordiv(h + 2, 4)``."""
+    constant = dict(a.terms).get((), 0)
+    inner = a - constant
+    call = None if isinstance(inner, int) else _quotient(inner.terms[0][0])
+    if call is None or len(inner.terms) > 1 or inner.terms[0][1] != 1:
+        return _call("floordiv", a, b)
+    dividend, divisor = call.arguments
+    if not isinstance(divisor, int) or divisor < 1 or b < 1:
+        return _call("floordiv", a, b)
+    return floordiv(dividend + constant * divisor, b * divisor)
 
 
 def _divide_monomial(a: "int | Dim", b: Dim) -> "int | Dim | None":

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphc.dialects.symbolic import (
+    LONG,
     Dim,
     UndecidableError,
     at_least,
@@ -127,6 +128,28 @@ def test_sizes_that_are_never_one_decide_a_broadcast(h, other):
         assert broadcast(size, m) not in (size, m)
 
 
+def test_a_quotient_of_a_quotient_is_one():
+    h, b = Dim.symbol("h"), Dim.symbol("b")
+    assert floordiv(floordiv(h, 2), 2) == floordiv(h, 4)
+    assert floordiv(floordiv(h + 1, 2) + 1, 2) == floordiv(h + 3, 4)
+    assert floordiv(floordiv(h, 2) * b, 2) != floordiv(h, 4) * b
+    assert str(floordiv(floordiv(h, b), 2)) == "floordiv(floordiv(h, b), 2)"
+
+
+def test_images_of_long_sizes_have_a_number_of_elements():
+    def long(name):
+        size = Dim.symbol(name)
+        divisors = iter(range(3, 100, 2))
+        while True:
+            longer = size + floordiv(Dim.symbol(name), next(divisors))
+            if longer.atoms > LONG:
+                return size
+            size = longer
+
+    n, h, w = Dim.symbol("n"), long("h"), long("w")
+    assert value(n * h * w * 16, {"n": 2, "h": 0, "w": 5}) == 0
+
+
 def test_bounds_of_maxima():
     n, m = Dim.symbol("n"), Dim.symbol("m")
     assert (maximum(256 - n, 0) + n).minimum == 256
@@ -135,6 +158,26 @@ def test_bounds_of_maxima():
     assert maximum(3 - n, m - 1).minimum == -1
     assert maximum(3 - n, -m).minimum is None
     assert (n - maximum(n, 3)).minimum is None
+
+
+def test_bounds_of_quotients():
+    n, m = Dim.symbol("n"), Dim.symbol("m")
+    assert (2 * floordiv(n + 1, 2) - n).minimum == 0
+    assert (n - 4 * floordiv(n, 4) + m).minimum == 0
+    assert (3 * floordiv(n, 3) - n + 5).minimum == 3
+    assert (n - 2 * floordiv(n + 1, 2)).minimum == -1
+    assert (4 * floordiv(floordiv(n + 1, 2) + 1, 2) - n).minimum == 0
+    assert (floordiv(n, m) - n).minimum is None
+
+
+@pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (2, 2), (3, 2), (3, 1), (5, 2), (7, 4)])
+def test_sizes_of_strided_windows_with_equal_padding_stay_short(kernel, stride):
+    """What TensorFlow's padding ``SAME`` adds, computed in the model."""
+    size = rows = Dim.symbol("rows")
+    for _ in range(5):
+        padding = maximum((ceildiv(size, stride) - 1) * stride + kernel - size, 0)
+        size = floordiv(size + padding - kernel, stride) + 1
+    assert size == ceildiv(rows, stride**5)
 
 
 def test_sizes_broadcast_to_what_they_are_parts_of():
