@@ -1,16 +1,18 @@
-"""Sweep over architectures of ``timm`` and ``transformers``, beside ONNX Runtime.
+"""Sweep over architectures of ``timm`` and ``transformers``, or any files, beside ONNX Runtime.
 
 ::
 
     python -m graphc.benchmarks.architecture_sweep timm resnet18 convnextv2_atto
     python -m graphc.benchmarks.architecture_sweep transformers bert whisper --exporter dynamo
+    python -m graphc.benchmarks.architecture_sweep files exported/*.onnx --size height=96
 
-Each is exported with named sizes in a process of its own (`library_architectures`), compiled once,
-and compared with ONNX Runtime without optimisations at three sizes: those of the example, a batch
-of one, and a batch of one with all lengths halved. Both then run a batch of one in turns, with one
-thread, by CPU time, so that other work on the machine matters little. A row says who failed, if
-anyone: the exporter, ONNX Runtime, or graphc. ``--lines FILE`` appends a line of JSON for each.
-The exit status is 1 if graphc fails or differs by more than 1e-4 where ONNX Runtime does not.
+An architecture is exported with named sizes in a process of its own (`library_architectures`). Each
+model is compiled once, and compared with ONNX Runtime without optimisations at three sizes: those
+of the example, a batch of one, and a batch of one with all lengths halved. Both then run a batch of
+one in turns, with one thread, by CPU time, so that other work on the machine matters little. A row
+says who failed, if anyone: the exporter, ONNX Runtime, or graphc. ``--lines FILE`` appends a line
+of JSON for each. The exit status is 1 if graphc fails or differs by more than 1e-4 where ONNX
+Runtime does not.
 """
 
 import argparse
@@ -33,7 +35,10 @@ from .peers import Peer, PeerError, Terms, load_graphc, load_onnxruntime
 from .table import one_line
 from .turns import optional, report
 
-SOURCES = ("timm", "transformers")
+FILES = "files"
+SOURCES = ("timm", "transformers", FILES)
+BATCH, LENGTH = 2, 64
+"""Sizes of the named axes of files, of first axes and of others."""
 TOLERANCE = 1e-4
 ILL_CONDITIONED = 10
 """Factor by which graphc may be further off than ONNX Runtime with its optimisations is."""
@@ -113,6 +118,24 @@ def export(source: str, name: str, exporter: str, path: Path) -> dict[str, dict[
         lines = [line for line in done.stderr.splitlines() if line.strip() and line[0] != " "]
         raise SweepFailure(EXPORTER, (lines or [f"exit status {done.returncode}"])[-1])
     return json.loads(path.with_suffix(".json").read_text())
+
+
+def named_sizes(path: Path, given: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Sizes for the named axes of a file's inputs, by kind: those `given`, or else 2 for the first
+    axis of a tensor of several, and 64."""
+    graph = load_structure(path).graph
+    initialized = {each.name for each in graph.initializer}
+    sizes: dict[str, dict[str, int]] = {"n": {}, "length": {}}
+    for value in graph.input:
+        axes = value.type.tensor_type.shape.dim
+        for axis, dim in enumerate(axes):
+            if dim.dim_param and value.name not in initialized:
+                is_batch = axis == 0 and len(axes) > 1
+                usual = BATCH if is_batch else LENGTH
+                sizes["n" if is_batch else "length"][dim.dim_param] = given.get(
+                    dim.dim_param, usual
+                )
+    return sizes
 
 
 def cases_of(sizes: Mapping[str, Mapping[str, int]]) -> list[dict[str, int]]:
@@ -202,20 +225,27 @@ def _timed(row: SweepRow, ours: Peer, theirs: Peer, feed: Mapping[str, np.ndarra
 
 def _rows(options: argparse.Namespace, folder: Path) -> Iterator[SweepRow]:
     for name in options.names:
-        row = SweepRow(options.source, name, options.exporter)
-        path = folder / f"{name}.onnx"
-        try:
-            sizes = export(options.source, name, options.exporter, path)
-        except SweepFailure as failure:
-            row = replace(row, culprit=failure.culprit, fault=str(failure))
-        else:
-            row = measure(row, path, cases_of(sizes))
-            if options.keep is None:
-                _delete(path)
+        row = _row(options, name, folder)
         if options.lines is not None:
             with options.lines.open("a") as lines:
                 lines.write(json.dumps({**asdict(row), "ratio": row.ratio}) + "\n")
         yield row
+
+
+def _row(options: argparse.Namespace, name: str, folder: Path) -> SweepRow:
+    if options.source == FILES:
+        path = Path(name)
+        sizes = named_sizes(path, dict(options.size))
+        return measure(SweepRow(FILES, path.stem, ""), path, cases_of(sizes))
+    row, path = SweepRow(options.source, name, options.exporter), folder / f"{name}.onnx"
+    try:
+        sizes = export(options.source, name, options.exporter, path)
+    except SweepFailure as failure:
+        return replace(row, culprit=failure.culprit, fault=str(failure))
+    row = measure(row, path, cases_of(sizes))
+    if options.keep is None:
+        _delete(path)
+    return row
 
 
 def _delete(path: Path) -> None:
@@ -223,12 +253,27 @@ def _delete(path: Path) -> None:
         each.unlink()
 
 
+def _size(text: str) -> tuple[str, int]:
+    name, _, number = text.rpartition("=")
+    if not name or not number.isdecimal() or not int(number):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=N")
+    return name, int(number)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description="Sweep over architectures.")
     parser.add_argument("source", choices=SOURCES)
-    parser.add_argument("names", nargs="+", metavar="NAME")
+    parser.add_argument("names", nargs="+", metavar="NAME", help="architectures, or files")
     parser.add_argument("--exporter", choices=EXPORTERS, default=EXPORTERS[0])
+    parser.add_argument(
+        "--size",
+        type=_size,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help=f"a named axis of files (first axes {BATCH}, others {LENGTH})",
+    )
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the exported files")
     parser.add_argument("--lines", type=Path, metavar="FILE", help="append a line of JSON for each")
     options = parser.parse_args(arguments)

@@ -1,11 +1,13 @@
 """The sweep over architectures, on small files in place of exports."""
 
+import json
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
 
 from graphc.benchmarks import architecture_sweep
-from graphc.benchmarks.architecture_sweep import SweepRow, cases_of, measure
+from graphc.benchmarks.architecture_sweep import SweepRow, cases_of, main, measure, named_sizes
 from graphc.benchmarks.measure import MeasurementPlan
 from graphc.benchmarks.peers import PeerError
 
@@ -37,6 +39,20 @@ def test_all_sizes_of_a_model_are_compared(tmp_path):
     assert row.is_good
     assert row.ratio
     assert row.difference < 1e-6
+
+
+def test_named_axes_of_a_file_have_sizes(tmp_path):
+    path = _file(tmp_path, helper.make_node("Tanh", ["x"], ["y"]))
+    assert named_sizes(path, {}) == {"n": {"b": 2}, "length": {"s": 64}}
+    assert named_sizes(path, {"s": 5, "b": 3}) == {"n": {"b": 3}, "length": {"s": 5}}
+
+
+def test_files_are_swept(tmp_path, capsys):
+    path = _file(tmp_path, helper.make_node("Tanh", ["x"], ["y"]))
+    lines = tmp_path / "lines.jsonl"
+    assert main(["files", str(path), "--size", "s=6", "--lines", str(lines)]) == 0
+    assert "small" in capsys.readouterr().out
+    assert json.loads(lines.read_text())["sizes"][0] == {"b": 2, "s": 6}
 
 
 def test_equal_cases_are_one():
