@@ -97,17 +97,24 @@ class Dispatch:
         sizes = list(self.op.operands)[len(self.op.operands) - self._segments[_RESULTS] :]
         return sizes[before : before + dynamic[number]]
 
-    def enlarge(self, results: Mapping[int, ir.Value]) -> None:
-        """Replace this dispatch by one of which some `results`, by number, are the front of a
-        buffer of so many elements.
+    def enlarge(self, buffers: Mapping[int, tuple[ir.Type, ir.Value]]) -> None:
+        """Replace this dispatch by one of which some results, by number, are the front of a buffer
+        of elements of another type, so many of them.
 
-        IREE takes a reshape of a tensor to a smaller one for the same memory.
+        IREE takes a bitcast of a tensor to a smaller one for the same memory. It has to be one: a
+        reshape that changes one size alone is folded (`compareShapesEqual` of ShapeUtils.cpp), and
+        readers then take the whole buffer for the result.
         """
         types, sizes, flat = list[ir.Type](), list[ir.Value](), [_DYNAMIC]
         for number, result in enumerate(self.op.results):
-            own, size = ir.RankedTensorType(result.type), results.get(number)
-            types.append(own if size is None else ir.RankedTensorType.get(flat, own.element_type))
-            sizes += self.sizes_of(number) if size is None else [size]
+            if number not in buffers:
+                types.append(result.type)
+                sizes += self.sizes_of(number)
+                continue
+            element, size = buffers[number]
+            assert element != ir.RankedTensorType(result.type).element_type
+            types.append(ir.RankedTensorType.get(flat, element))
+            sizes.append(size)
         before = len(self.op.operands) - self._segments[_RESULTS]
         segments = [*self._segments[:_RESULTS], len(sizes)]
         attributes = {name: self.op.attributes[name] for name in ("entry_points", "tied_operands")}
@@ -119,8 +126,8 @@ class Dispatch:
                 attributes=attributes | {"operandSegmentSizes": ir.DenseI32ArrayAttr.get(segments)},
             )
             for number, (old, made) in enumerate(zip(self.op.results, new.results, strict=True)):
-                if number in results:
-                    made = reshape(made, [results[number]], old.type, self.sizes_of(number))
+                if number in buffers:
+                    made = _bitcast(made, [buffers[number][1]], old.type, self.sizes_of(number))
                 old.replace_all_uses_with(made)
         self.op.erase()
 
@@ -312,22 +319,22 @@ def _dimension_of(name: str) -> ir.Value:
     return ir.Operation.create(name, results=[index], attributes=zero).result
 
 
-def reshape(
+def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
+    """A tensor filled with `value`, created at run time."""
+    return ir.Operation.create("flow.tensor.splat", results=[type_], operands=[value]).result
+
+
+def _bitcast(
     x: ir.Value, sizes: Sequence[ir.Value], type_: ir.Type, dims: Sequence[ir.Value]
 ) -> ir.Value:
     """The tensor `x`, with dynamic `sizes`, as one of `type_` with the dynamic sizes `dims`."""
     segments = ir.DenseI32ArrayAttr.get([1, len(sizes), len(dims)])
     return ir.Operation.create(
-        "flow.tensor.reshape",
+        "flow.tensor.bitcast",
         results=[type_],
         operands=[x, *sizes, *dims],
         attributes={"operandSegmentSizes": segments},
     ).result
-
-
-def splat(value: ir.Value, type_: ir.RankedTensorType) -> ir.Value:
-    """A tensor filled with `value`, created at run time."""
-    return ir.Operation.create("flow.tensor.splat", results=[type_], operands=[value]).result
 
 
 def _by_name(root: ir.Operation, names: Sequence[str]) -> dict[str, list[ir.Operation]]:

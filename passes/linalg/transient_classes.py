@@ -1,5 +1,6 @@
 """Transients of similar sizes that are known only at run time in size classes."""
 
+import functools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from ...dialects.iree.dispatches import Dispatch, each_dispatch
 from ...dialects.locations import node_name
 from ...mlir import arith, ir
 from ..analysis.size_classes import LARGE, USUAL, size_classes
+from ..graph_to_linalg.buffer_views import bytes_of
 from ..graph_to_linalg.dispatch import VIEWS
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
@@ -25,9 +27,9 @@ class TransientSizeClasses(Pass):
     %1 = flow.dispatch @a(%0) : (tensor<?x8xf32>{%n}) -> tensor<?x8xf32>{%n}
     %2 = flow.dispatch @b(%1) : (tensor<?x8xf32>{%n}) -> tensor<?x6xf32>{%n}
     -->
-    %size = arith.maxui %n * 8, %n * 6
-    %1 = flow.dispatch @a(%0) : (tensor<?x8xf32>{%n}) -> tensor<?xf32>{%size}
-    %2 = flow.tensor.reshape %1 : tensor<?xf32>{%size} -> tensor<?x8xf32>{%n}
+    %size = arith.maxui %n * 32, %n * 24
+    %1 = flow.dispatch @a(%0) : (tensor<?x8xf32>{%n}) -> tensor<?xi8>{%size}
+    %2 = flow.tensor.bitcast %1 : tensor<?xi8>{%size} -> tensor<?x8xf32>{%n}
     ...
 
     The backend packs what is not alive at the same time into the same memory only if the sizes are
@@ -59,20 +61,24 @@ class TransientSizeClasses(Pass):
 
 def _enlarged(
     block: ir.Block, transients: Sequence["_Transient"], sizes: "_Sizes"
-) -> list[tuple[Dispatch, dict[int, ir.Value]]]:
-    """The dispatches of a block some of whose results, by number, become larger, with the elements
+) -> list[tuple[Dispatch, dict[int, "_Memory"]]]:
+    """The dispatches of a block some of whose results, by number, become larger, with the memory
     that they get."""
     classes = [each for each in _classes(transients, sizes) if len(_counts(each)) > 1]
-    larger: dict[ir.Value, dict[int, ir.Value]] = {}
+    larger: dict[ir.Value, dict[int, _Memory]] = {}
     dispatches: dict[ir.Value, Dispatch] = {}
     with ir.InsertionPoint.at_block_begin(block):
         for members in classes:
-            size = _largest(members, sizes)
+            memory = _largest(members, sizes)
             for each in members:
                 first = each.dispatch.op.results[0]
                 dispatches[first] = each.dispatch
-                larger.setdefault(first, {})[each.number] = size
+                larger.setdefault(first, {})[each.number] = memory
     return [(dispatches[first], numbers) for first, numbers in larger.items()]
+
+
+_Memory = tuple[ir.Type, ir.Value]
+"""Elements, of another type than those of what is stored there, and how many."""
 
 
 @dataclass(frozen=True)
@@ -260,10 +266,13 @@ def _counts(members: Sequence[_Transient]) -> list[tuple[int, tuple[ir.Value, ..
     return list(dict.fromkeys((each.known, each.sizes) for each in members))
 
 
-def _largest(members: Sequence[_Transient], sizes: _Sizes) -> ir.Value:
-    """The elements of the largest of `members`, at the start of the block."""
+def _largest(members: Sequence[_Transient], sizes: _Sizes) -> _Memory:
+    """Memory for the largest of `members`, whose size is computed at the start of the block."""
+    width = bytes_of(members[0].type.element_type)
     with members[0].dispatch.op.location:
-        largest, *others = [sizes.product(known, factors) for known, factors in _counts(members)]
-        for other in others:
-            largest = arith.maxui(largest, other)
-        return largest
+        counts = [sizes.product(known * width, factors) for known, factors in _counts(members)]
+        size = functools.reduce(arith.maxui, counts)
+        if width > 1:
+            return ir.IntegerType.get_signless(8), size
+        half = arith.ceildivui(size, arith.constant(size.type, 2))
+        return ir.IntegerType.get_signless(16), half

@@ -3,13 +3,13 @@
 // Two transients have the size of the larger one; the result, and a much smaller transient, keep theirs.
 // CHECK-LABEL: @chain
 // CHECK: %[[N:.*]] = tensor.dim %arg0, %c0
-// CHECK: %[[A:.*]] = arith.muli %[[N]], %c128
-// CHECK: %[[B:.*]] = arith.muli %[[N]], %c64
+// CHECK: %[[A:.*]] = arith.muli %[[N]], %c512
+// CHECK: %[[B:.*]] = arith.muli %[[N]], %c256
 // CHECK: %[[SIZE:.*]] = arith.maxui %[[A]], %[[B]]
-// CHECK: %[[X:.*]] = "flow.dispatch"({{.*}}%[[SIZE]]) {{.*}} -> tensor<?xf32>
-// CHECK: "flow.tensor.reshape"(%[[X]], %[[SIZE]], %[[N]]){{.*}}-> tensor<?x128xf32>
-// CHECK: %[[Y:.*]] = "flow.dispatch"({{.*}}%[[SIZE]]) {{.*}} -> tensor<?xf32>
-// CHECK: "flow.tensor.reshape"(%[[Y]], %[[SIZE]], %[[N]]){{.*}}-> tensor<?x64xf32>
+// CHECK: %[[X:.*]] = "flow.dispatch"({{.*}}%[[SIZE]]) {{.*}} -> tensor<?xi8>
+// CHECK: "flow.tensor.bitcast"(%[[X]], %[[SIZE]], %[[N]]){{.*}}-> tensor<?x128xf32>
+// CHECK: %[[Y:.*]] = "flow.dispatch"({{.*}}%[[SIZE]]) {{.*}} -> tensor<?xi8>
+// CHECK: "flow.tensor.bitcast"(%[[Y]], %[[SIZE]], %[[N]]){{.*}}-> tensor<?x64xf32>
 // CHECK: "flow.dispatch"{{.*}} -> tensor<?x16xf32>
 // CHECK: "flow.dispatch"{{.*}} -> tensor<?x64xf32>
 func.func @chain(%x: tensor<?x64xf32, ["n"]>, %w: tensor<2x64x64xf32>, %v: tensor<1x128x64xf32>, %u: tensor<1x64x16xf32>, %t: tensor<1x16x64xf32>) -> tensor<?x64xf32, ["n"]> {
