@@ -37,6 +37,7 @@ def _for_gpus(*matmul_passes: str) -> tuple[str, ...]:
         "graph-expand-dft",  # first: the others know matmuls
         "graph-expand-dynamic-quantize",  # likewise
         "graph-expand-linear-attention",  # likewise
+        "graph-expand-mixture",  # likewise
         *_COMPOSITES,
         "graph-expand-cached-attention",  # the others know attention with a mask
         *_MERGED,
@@ -65,6 +66,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         "graph-expand-linear-attention{{kernels=true}}",  # likewise
         *_COMPOSITES,
+        "graph-expand-mixture",  # before passes that know matmuls
         "graph-expand-cached-attention{{kernels=true}}",  # the others know attention with a mask
         "graph-widen-floats{{ops={widen}}}",  # composites too; before weights are computed
         *_MERGED,

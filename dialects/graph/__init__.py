@@ -36,6 +36,7 @@ from .contraction import *
 from .control_flow import *
 from .convolution import *
 from .decomposed_attention import decomposed_attention
+from .decomposed_mixture import applied_experts, decomposed_mixture, weighted_uses
 from .detection import *
 from .direct_convolution import *
 from .donation import DONATED, is_donated
@@ -52,6 +53,7 @@ from .int8_matmul import *
 from .int8_nbits_matmul import *
 from .linear_attention import *
 from .lookup import *
+from .mixture import *
 from .movement import *
 from .multiply_add import *
 from .nbits_format import *

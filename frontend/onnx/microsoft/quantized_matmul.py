@@ -95,7 +95,7 @@ def matmul_n_bits(
     if bits not in (2, 4, 8):
         raise graph.TypeRuleError(f"weights of {bits} bits")
     blocks = -(-K // block_size)
-    numbers = _integers(b, bits, [N, blocks * block_size])
+    numbers = integers(b, bits, [N, blocks * block_size])
     scales = graph.reshape(scales, shape=[N, blocks])
     zeros = None if zero_points is None else _zeros(zero_points, bits, N, blocks)
     if g_idx is not None:
@@ -139,10 +139,10 @@ def _zeros(zeros: ir.Value, bits: int, rows: int, blocks: int) -> ir.Value:
     if graph.is_float(graph.type_of(zeros).dtype):
         return graph.reshape(zeros, shape=[rows, blocks])
     bytes_ = -(-blocks * bits // 8)
-    return _first(_integers(zeros, bits, [rows, bytes_ * 8 // bits]), blocks)
+    return _first(integers(zeros, bits, [rows, bytes_ * 8 // bits]), blocks)
 
 
-def _integers(x: ir.Value, bits: int, shape: Sequence[int]) -> ir.Value:
+def integers(x: ir.Value, bits: int, shape: Sequence[Any]) -> ir.Value:
     """The integers in the bytes of `x`, in `shape`; constants of 4 bits have a type of their own,
     by which kernels recognise them."""
     packed = graph.graph_op(x.owner)

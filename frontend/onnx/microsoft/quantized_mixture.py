@@ -1,45 +1,11 @@
 """Mixtures of experts with weights of few bits."""
 
-from dataclasses import dataclass, replace
-
 from ....dialects import graph
 from ....mlir import ir
 from ..importing.registry import UnsupportedError
 from .mixture import Activation, Layer, mixed
-from .quantized_matmul import dequantized, unpacked
+from .quantized_matmul import dequantized, integers
 from .registry import microsoft_op
-
-
-@dataclass(frozen=True)
-class QuantizedLayer(Layer):
-    """Weights of `bits` bits, 8 / `bits` of them in a byte along their last axis.
-
-    Scales and zero points, not packed, are ``[E, out, blocks]``.
-    """
-
-    scales: ir.Value
-    zeros: ir.Value | None
-    bits: int
-
-    def of(self, chosen: ir.Value) -> Layer:
-        parts = (None if x is None else graph.gather(x, chosen, axis=0) for x in self._parts())
-        weight, bias, scales, zeros = parts
-        return replace(self, weight=weight, bias=bias, scales=scales, zeros=zeros)
-
-    def _parts(self) -> tuple[ir.Value | None, ...]:
-        return self.weight, self.bias, self.scales, self.zeros
-
-    def matrices(self) -> ir.Value:
-        numbers = unpacked(self.weight, self.bits)
-        experts, rows, columns = shape = graph.type_of(numbers).shape
-        blocks = graph.type_of(self.scales).shape[-1]
-        if not isinstance(blocks, int):
-            raise UnsupportedError("an unknown number of blocks")
-        numbers = graph.reshape(numbers, shape=[experts, rows, blocks, columns // blocks])
-        column = [experts, rows, blocks, 1]
-        zeros = None if self.zeros is None else graph.reshape(self.zeros, shape=column)
-        scales = graph.reshape(self.scales, shape=column)
-        return graph.reshape(dequantized(numbers, scales, zeros, self.bits), shape=shape)
 
 
 @microsoft_op("QMoE")
@@ -102,20 +68,31 @@ def _layer(
     bias: ir.Value | None,
     zeros: ir.Value | None,
     bits: int,
-) -> QuantizedLayer:
+) -> Layer:
+    """A layer of weights of `bits` bits, 8 / `bits` of them in a byte along their last axis, as
+    their zero points are. Scales are ``[E, out]`` or ``[E, out, blocks]``."""
     if weight is None or scales is None:
         raise graph.TypeRuleError("weights or scales are left out")
     if bits not in (2, 4, 8):
         raise graph.TypeRuleError(f"weights of {bits} bits")
-    experts, rows, *blocks = graph.type_of(scales).shape
-    shape = [experts, rows, *(blocks or [1])]
+    experts, rows, *of_row = graph.type_of(scales).shape
+    blocks = of_row[0] if of_row else 1
+    if not isinstance(blocks, int):
+        raise UnsupportedError("an unknown number of blocks")
+    column = [experts, rows, blocks, 1]
+    columns = graph.type_of(weight).shape[-1] * (8 // bits)
+    numbers = integers(weight, bits, [experts, rows, blocks, columns // blocks])
     if zeros is not None:
-        numbers = unpacked(zeros, bits)
+        *lead, held = graph.type_of(zeros).shape
+        zeros = integers(zeros, bits, [*lead, held * (8 // bits)])
         packed = graph.type_of(scales)
         starts, steps = [0] * packed.rank, [1] * packed.rank
-        zeros = graph.slice_(numbers, starts=starts, sizes=packed.shape, steps=steps)
-        zeros = graph.reshape(zeros, shape=shape)
-    return QuantizedLayer(weight, bias, graph.reshape(scales, shape=shape), zeros, bits)
+        zeros = graph.slice_(zeros, starts=starts, sizes=packed.shape, steps=steps)
+        zeros = graph.reshape(zeros, shape=column)
+        if (dtype := graph.type_of(numbers).dtype) != graph.type_of(zeros).dtype:
+            zeros = graph.cast(zeros, to=dtype)
+    values = dequantized(numbers, graph.reshape(scales, shape=column), zeros, bits)
+    return Layer(graph.reshape(values, shape=[experts, rows, columns]), bias)
 
 
 def _routed(
