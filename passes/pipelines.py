@@ -66,7 +66,8 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-expand-dynamic-quantize{{kernels=true}}",  # likewise
         "graph-expand-linear-attention{{kernels=true}}",  # likewise
         *_COMPOSITES,
-        "graph-expand-mixture",  # before passes that know matmuls
+        "cpu-select-mixture-kernels{{{cpu} exact={exact}}}",  # on weights, which are constants now
+        "graph-expand-mixture",  # others, before passes that know matmuls
         "graph-expand-cached-attention{{kernels=true}}",  # the others know attention with a mask
         "graph-widen-floats{{ops={widen}}}",  # composites too; before weights are computed
         *_MERGED,

@@ -43,6 +43,7 @@ from .donation import DONATED, is_donated
 from .elements import is_splat, sharing_blobs
 from .elements import write as write_elements
 from .elementwise import *
+from .expert_matmul import *
 from .f24_matmul import *
 from .fused_attention import *
 from .fused_depthwise import *

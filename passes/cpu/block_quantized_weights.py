@@ -1,5 +1,6 @@
 """Constant weights that a program dequantizes by blocks of K."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +31,11 @@ class BlockQuantizedWeights:
     offset: int
 
     @staticmethod
-    def of(value: ir.Value) -> "BlockQuantizedWeights | str | None":
-        """The weights that `value` holds; the reason if it has others than the kernels multiply,
-        None if it holds no dequantized constant."""
+    def of(
+        value: ir.Value, matrix: Callable[[np.ndarray], np.ndarray] = lambda array: array
+    ) -> "BlockQuantizedWeights | str | None":
+        """The weights that `value` holds, if `matrix` brings them to [K, N]; the reason if it has
+        others than the kernels multiply, None if it holds no dequantized constant."""
         source, moves = _source(value)
         op = producer(source, graph.DequantizeOp)
         if op is None:
@@ -43,14 +46,14 @@ class BlockQuantizedWeights:
         if op.attrs["to"] != np.float32 or q.dtype.itemsize > 1 or scale.dtype.itemsize > 4:
             return "weights are wider than 8 bits, or not dequantized to f32"
         numbers = np.arange(scale.size, dtype=np.int32).reshape(scale.shape)
-        places = _moved(np.broadcast_to(numbers, q.shape), moves)
+        places = matrix(_moved(np.broadcast_to(numbers, q.shape), moves))
         if places.ndim != 2:
             return "weights are not a matrix"
         block = _block_of(places)
         if block is None:
             return f"scales vary within {MIN_BLOCK} elements of a column"
         return _normalised(
-            _moved(q, moves), block, scale, np.broadcast_to(zero, scale.shape), places
+            matrix(_moved(q, moves)), block, scale, np.broadcast_to(zero, scale.shape), places
         )
 
 

@@ -101,38 +101,57 @@ class PackNbitsMatmul(Rewrite):
         return None
 
     def rewrite(self, op: graph.MatmulOp, weights: BlockQuantizedWeights) -> ir.Value:
-        columns, lanes = weights.q.shape[1], self.cpu.lanes
+        columns = weights.q.shape[1]
         rows = graph.element_count(graph.type_of(op.a).shape[:-1])
-        most = ROWS[self.cpu.vector_bits]
-        vectors = min(VECTORS[self.cpu.vector_bits], -(-columns // lanes))
-        has_zeros = weights.zero is not None
-        layout = graph.NbitsFormat(
-            weights.bits, weights.block, vectors * lanes, self._scales(weights), has_zeros,
-            weights.offset,
-        )  # fmt: skip
-        panels = layout.pack(weights.q, weights.scale, weights.zero)
+        panels, attrs = panels_of(weights, columns, self.cpu)
+        if isinstance(rows, int):
+            attrs["mr"] = min(rows, attrs["mr"])
+        tiles = self._fills_tiles(op, weights, attrs["nr"])
         y = graph.nbits_matmul(
-            op.a, graph.constant(value=panels),
-            mr=min(rows, most) if isinstance(rows, int) else most,
-            columns=columns, lanes=lanes, bits=layout.bits, block=layout.block, nr=layout.nr,
-            scales=layout.scales, zeros=has_zeros, offset=layout.offset, exact=self.exact,
-            unit="amx" if self._fills_tiles(op, weights, layout) else "vectors",
+            op.a, graph.constant(value=panels), columns=columns, exact=self.exact,
+            unit="amx" if tiles else "vectors", **attrs,
         )  # fmt: skip
         level = graph.accuracy_level(op.result)
         return graph.allow_accuracy_level(y, level) if level else y
 
-    def _fills_tiles(
-        self, op: graph.MatmulOp, weights: BlockQuantizedWeights, layout: graph.NbitsFormat
-    ) -> bool:
+    def _fills_tiles(self, op: graph.MatmulOp, weights: BlockQuantizedWeights, nr: int) -> bool:
         """Return whether tiles multiply the rows faster, or may if their number is dynamic."""
         rows = graph.element_count(graph.type_of(op.a).shape[:-1])
         k = weights.q.shape[0]
-        if self.bf16x3 == "none" or k % graph.K_STEPS["amx"] or layout.nr % TILES_WIDTH:
+        if self.bf16x3 == "none" or k % graph.K_STEPS["amx"] or nr % TILES_WIDTH:
             return False
         return Bf16x3Form.pays(rows if isinstance(rows, int) else LIKELY_ROWS, weights.q)
 
-    def _scales(self, weights: BlockQuantizedWeights) -> str:
-        """The narrower type that holds all scales and zero points."""
-        parts = [weights.scale] if weights.zero is None else [weights.scale, weights.zero]
-        fits = all(np.array_equal(part.astype(np.float16), part) for part in parts)
-        return "f16" if fits and self.cpu.lanes >= F16_LANES else "f32"
+
+def panels_of(
+    weights: BlockQuantizedWeights, columns: int, cpu: CpuModel
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """The panels of `weights`, of matrices of so many `columns` side by side, each of which begins
+    a panel, and the attributes of a matmul by them."""
+    lanes, has_zeros = cpu.lanes, weights.zero is not None
+    vectors = min(VECTORS[cpu.vector_bits], -(-columns // lanes))
+    layout = graph.NbitsFormat(
+        weights.bits, weights.block, vectors * lanes, _scales(weights, cpu), has_zeros,
+        weights.offset,
+    )  # fmt: skip
+    matrices = [slice(n, n + columns) for n in range(0, weights.q.shape[1], columns)]
+    panels = [
+        layout.pack(
+            weights.q[:, own],
+            weights.scale[:, own],
+            None if weights.zero is None else weights.zero[:, own],
+        )
+        for own in matrices
+    ]
+    attrs = {
+        "mr": ROWS[cpu.vector_bits], "lanes": lanes, "bits": layout.bits, "block": layout.block,
+        "nr": layout.nr, "scales": layout.scales, "zeros": has_zeros, "offset": layout.offset,
+    }  # fmt: skip
+    return panels[0] if len(panels) == 1 else np.concatenate(panels), attrs
+
+
+def _scales(weights: BlockQuantizedWeights, cpu: CpuModel) -> str:
+    """The narrower type that holds all scales and zero points."""
+    parts = [weights.scale] if weights.zero is None else [weights.scale, weights.zero]
+    fits = all(np.array_equal(part.astype(np.float16), part) for part in parts)
+    return "f16" if fits and cpu.lanes >= F16_LANES else "f32"
