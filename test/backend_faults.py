@@ -7,6 +7,9 @@ The head of a program says what is wrong, and where in IREE's sources. Some of i
 - ``LACKS``: what should be in the code;
 - ``PASS``: the workaround, if it is a pass;
 - ``Workaround``: the file of a workaround, and its name there.
+
+A line that ends in ``// FAULT`` belongs to the program without the workaround, one that begins with
+``// WORKAROUND`` to the program with it.
 """
 
 import re
@@ -50,17 +53,22 @@ class Program:
     def compile(
         self, folder: Path, *further: str, worked_around: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run the compiler, with the pass or the flags of the workaround if that is asked for, and
-        `further` flags."""
+        """Run the compiler with `further` flags, and with the pass, the lines or the flags of the
+        workaround if that is asked for."""
         source = folder / f"{self.name}.mlir"
-        source.write_text(self._after_passes() if worked_around else self.text)
+        source.write_text(self._worked_around() if worked_around else self.text)
         flags = self.flags(worked_around=worked_around)
         command = [find_compiler(), source, "-o", folder / "module.vmfb", *flags, *further]
         return subprocess.run(command, capture_output=True, text=True)
 
-    def _after_passes(self) -> str:
+    def _worked_around(self) -> str:
+        text = re.sub(r"^.*// FAULT$", "", self.text, flags=re.MULTILINE)
+        text = re.sub(r"^ *// WORKAROUND", "", text, flags=re.MULTILINE)
+        return self._after_passes(text) if self.lines("PASS") else text
+
+    def _after_passes(self, text: str) -> str:
         with ir.Context(), ir.Location.unknown():
-            module = ir.Module.parse(self.text)
+            module = ir.Module.parse(text)
             for name in self.lines("PASS"):
                 run_pipeline(module, name)
             return str(module)

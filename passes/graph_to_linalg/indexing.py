@@ -141,7 +141,7 @@ def take_elements(
 
 def _gathered(ctx: Lowering, y: ir.Value, type_: graph.TensorType) -> ir.Value:
     """`y`, of `type_`, materialized on GPUs: otherwise the threads of a reduction that fuses it
-    would exchange positions, for which the backend has no memory."""
+    would exchange positions, for which SPIR-V has no memory."""
     return behind_barrier(ctx, y, type_) if ctx.gpu else y
 
 

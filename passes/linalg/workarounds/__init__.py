@@ -15,7 +15,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/branches.py``: ``equal_starts``
 - ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``,
   ``sliced_destination``, ``widened_operand``
-- ``passes/graph_to_linalg/indexing.py``: ``scattered_into_itself``
+- ``passes/graph_to_linalg/indexing.py``: ``gathered_elements``, ``scattered_into_itself``
 - ``passes/graph_to_linalg/movement.py``: ``transposed_result``
 - ``passes/graph_to_linalg/normalization.py``: ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
@@ -35,7 +35,6 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
 - ``passes/graph_to_linalg/einsum.py``, `_multiplied`: a reduction loop of one factor
-- ``passes/graph_to_linalg/indexing.py``, `_gathered`: ``index_reductions``, of gathered elements
 - ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
 - ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
 - ``passes/graph_to_linalg/pooling.py``, `max_pool`: a crash at 16-bit floats; `_pool_axes`: vectors

@@ -116,8 +116,11 @@ def test_sizes_are_wrong(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    ["shared_rows", "index_reductions", "strided_slices", "transposed_slice", "large_vectors"],
-)
+    [
+        "shared_rows", "index_reductions", "strided_slices", "transposed_slice", "large_vectors",
+        "gathered_elements",
+    ],
+)  # fmt: skip
 def test_the_workaround_makes_it_compile(name, tmp_path):
     assert Program(name).compile(tmp_path, worked_around=True).returncode == 0
 
