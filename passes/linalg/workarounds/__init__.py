@@ -34,7 +34,6 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
-- ``passes/graph_to_linalg/einsum.py``, `_multiplied`: a reduction loop of one factor
 - ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
 - ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
 - ``passes/graph_to_linalg/pooling.py``, `max_pool`: a crash at 16-bit floats; `_pool_axes`: vectors
