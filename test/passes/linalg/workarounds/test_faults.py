@@ -118,7 +118,7 @@ def test_sizes_are_wrong(tmp_path):
     "name",
     [
         "shared_rows", "index_reductions", "strided_slices", "transposed_slice", "large_vectors",
-        "gathered_elements",
+        "gathered_elements", "size_as_data",
     ],
 )  # fmt: skip
 def test_the_workaround_makes_it_compile(name, tmp_path):
