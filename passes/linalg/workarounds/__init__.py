@@ -36,7 +36,7 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
 - ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
 - ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
-- ``passes/graph_to_linalg/pooling.py``, `max_pool`: a crash at 16-bit floats; `_pool_axes`: vectors
+- ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: vectors
 - ``passes/graph_to_linalg/positions.py``, `_positions`: zeros in copies of hoisted constants
 - ``passes/graph_to_linalg/sorting.py``, ``detection.py``: unit axes of results that loops build
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: vectors of 8 elements, transposed operands
