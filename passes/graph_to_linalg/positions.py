@@ -91,8 +91,7 @@ def _find_by_scatter(ctx: Lowering, op: graph.NonZeroOp, x: ir.Value) -> ir.Valu
 def _positions(ctx: Lowering, type_: graph.TensorType) -> ir.Value:
     """Materialize 0, 1, ..., computed in the dispatch that stores them.
 
-    The backend computes values that depend on no input once, when the module is loaded. Copies of
-    such numbers, beside similar ones, were found to hold zeros.
+    A copy of them has memory that the backend does not write, where equal numbers are used as well.
     """
 
     def count() -> ir.Value:

@@ -49,6 +49,7 @@ def _greatest_of_both():
 
 MISCOMPUTED = {
     "accumulated_pools": ([IMAGE], _greatest_of_both),
+    "copied_positions": ([], lambda: [np.arange(3), np.arange(3)[:, None]]),
     "equal_starts": ([EIGHT], lambda: [np.tile(EIGHT, (8, 1)), np.tile(-EIGHT, (8, 1))]),
     "pooled_splat": ([], lambda: [np.full((1, 4, 4, 8), 9)]),
     "reduced_splat": ([EIGHT[:5]], lambda: [np.array(5)]),
@@ -131,7 +132,7 @@ def test_the_workaround_makes_it_compile(name, tmp_path):
         ("collapsed_broadcasts", [WIDE], _negated_sums),
         *(
             (name, *MISCOMPUTED[name])
-            for name in ("reordered_reductions", "reduction_of_several_uses")
+            for name in ("copied_positions", "reordered_reductions", "reduction_of_several_uses")
         ),
     ],
 )
