@@ -156,8 +156,8 @@ class _Suppression:
         self.ctx, self.boxes, self.order, self.candidates = ctx, boxes, order, candidates
         self.limit = arith.index_cast(ir.IndexType.get(), limit)
         self.threshold, self.result = threshold, result
-        # Flat, and of more than one element: the backend drops unit axes of results, incorrectly
-        # if loops build them.
+        # Flat, and of more than one element: the backend collapses unit axes of what loops update,
+        # outside of the loops.
         self.flat = result.with_shape((graph.element_count(result.shape) + 1,))
         self.sizes = ctx.mixed(self.flat.shape)
         self.batches, self.classes, self.count = map(ctx.index, result.shape)

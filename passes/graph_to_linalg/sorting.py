@@ -292,8 +292,8 @@ class _Selection:
         extent, k = keys_type.shape[axis], result.shape[axis]
         self.ctx, self.keys, self.result, self.axis = ctx, keys, result, axis
         self.extent, self.k = ctx.index(extent), ctx.index(k)
-        # The backend drops unit axes of results, incorrectly if loops build them. So the result is
-        # flat, and has more than one element.
+        # The backend collapses unit axes of what loops update, outside of the loops. So the result
+        # is flat, and has more than one element.
         count = graph.element_count(result.shape)
         self.flat = result.with_shape((2 if count == 1 else count,))
         self.sizes = ctx.mixed(self.flat.shape)

@@ -13,6 +13,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/aliasing.py``: ``updated_argument``, ``updated_before_read``
 - ``passes/graph_to_linalg/bfloat16.py``: ``unrounded_bf16``
 - ``passes/graph_to_linalg/branches.py``: ``equal_starts``
+- ``passes/graph_to_linalg/detection.py``: ``unit_axes_in_loops``
 - ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``,
   ``sliced_destination``, ``widened_operand``
 - ``passes/graph_to_linalg/indexing.py``: ``gathered_elements``, ``scattered_into_itself``
@@ -22,7 +23,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``
 - ``passes/graph_to_linalg/positions.py``: ``copied_positions``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
-- ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``
+- ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``, ``unit_axes_in_loops``
 - ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``
 - ``runtime/targets/base.py``: ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
@@ -38,6 +39,5 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
 - ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
 - ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: vectors
-- ``passes/graph_to_linalg/sorting.py``, ``detection.py``: unit axes of results that loops build
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: vectors of 8 elements, transposed operands
 """
