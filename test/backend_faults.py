@@ -3,6 +3,7 @@
 The head of a program says what is wrong, and where in IREE's sources. Some of its lines are read:
 
 - ``TARGET``: the target of graphc whose flags are used, but not those that ``WITHOUT`` names;
+- ``WITH``: a flag that is used as well, with the workaround or without it;
 - ``FAILS``: part of the compiler's error;
 - ``LACKS``: what should be in the code;
 - ``PASS``: the workaround, if it is a pass;
@@ -48,7 +49,8 @@ class Program:
         (target,) = self.lines("TARGET")
         flags = resolve_target(target).flags(threads=1, opt_level=3, data_tiling=False)
         without = () if worked_around else tuple(self.lines("WITHOUT"))
-        return [flag for flag in flags if not (without and flag.startswith(without))]
+        flags = [flag for flag in flags if not (without and flag.startswith(without))]
+        return flags + self.lines("WITH")
 
     def compile(
         self, folder: Path, *further: str, worked_around: bool = False

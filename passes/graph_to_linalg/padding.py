@@ -26,8 +26,8 @@ def padded(x: Operand, low: Sequence[int], high: Sequence[int], value: float) ->
 def padded_axes(x: Operand, low: Sequence[int], high: Sequence[int], value: float) -> Operand:
     """Pad each axis of `x` with `value`, before and after, as a copy.
 
-    With a fused ``tensor.pad`` instead, the backend fails at one in seven of the pools and
-    depthwise convolutions of small images, or never finishes.
+    At a fused ``tensor.pad`` instead the backend fails or crashes, for some pools and depthwise
+    convolutions of small images.
     """
     if not any((*low, *high)):
         return x

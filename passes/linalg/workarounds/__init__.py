@@ -20,6 +20,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/movement.py``: ``transposed_result``
 - ``passes/graph_to_linalg/normalization.py``: ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
+- ``passes/graph_to_linalg/padding.py``: ``fused_padding``
 - ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``
 - ``passes/graph_to_linalg/positions.py``: ``copied_positions``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
@@ -37,7 +38,6 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
 - ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
-- ``passes/graph_to_linalg/padding.py``: a fused ``tensor.pad`` in pools
 - ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: vectors
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: vectors of 8 elements, transposed operands
 """

@@ -119,7 +119,7 @@ def test_sizes_are_wrong(tmp_path):
     "name",
     [
         "shared_rows", "index_reductions", "strided_slices", "transposed_slice", "large_vectors",
-        "gathered_elements", "size_as_data", "unit_axes_in_loops",
+        "gathered_elements", "size_as_data", "unit_axes_in_loops", "fused_padding",
     ],
 )  # fmt: skip
 def test_the_workaround_makes_it_compile(name, tmp_path):
