@@ -67,8 +67,8 @@ class RowNormalization:
     def behind_barrier(self, x: Value) -> Value:
         """`x`, materialized before its rows are read several times, if they are long.
 
-        The backend would otherwise compute rows in the loops that read them, and keep them on the
-        stack, where rows of dynamic length do not fit.
+        The backend would otherwise compute rows in the loops that read them, and keep them in local
+        memory, for which it fails at rows of dynamic length on CUDA.
         """
         if isinstance(self.count, int) and self.count * self.type.dtype.itemsize <= _STACK_BYTES:
             return x

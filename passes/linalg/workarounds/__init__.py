@@ -18,7 +18,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
   ``sliced_destination``, ``widened_operand``
 - ``passes/graph_to_linalg/indexing.py``: ``gathered_elements``, ``scattered_into_itself``
 - ``passes/graph_to_linalg/movement.py``: ``transposed_result``
-- ``passes/graph_to_linalg/normalization.py``: ``elements_and_sum``
+- ``passes/graph_to_linalg/normalization.py``: ``computed_rows``, ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
 - ``passes/graph_to_linalg/padding.py``: ``fused_padding``
 - ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``
@@ -36,8 +36,6 @@ in any form that was tried lately:
 - ``runtime/targets/base.py``, `SPIRV_NARROW_FLOATS`: lost bits of bf16
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
-- ``passes/graph_to_linalg/convolution_transpose.py``, `_spread`: ``tensor.pad`` of unit axes
-- ``passes/graph_to_linalg/normalization.py``, `Rows.barrier`: rows on the stack
 - ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: vectors
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: vectors of 8 elements, transposed operands
 """
