@@ -12,7 +12,7 @@ from .convolution import convolve
 from .dispatch import behind_barrier
 from .generic import loop_index, parallel
 from .lowering import Lowering, lowers
-from .movement import insert_slice
+from .movement import pad_tensor
 from .operands import Operand, known, operand
 
 
@@ -94,8 +94,8 @@ def _spread(x: Operand, strides: tuple[int, ...]) -> Operand:
     x = x.reshaped([batch, *apart, channels])
     high = [0, *(zeros for stride in strides for zeros in (0, stride - 1)), 0]
     type_ = x.type.with_shape(size + zeros for size, zeros in zip(x.shape, high, strict=True))
-    # A ``tensor.pad`` between axes of size 1 makes the backend lose count of them.
-    value = insert_slice(x.ctx, x.value, x.ctx.filled(type_, 0), [0] * type_.rank, x.shape)
+    zero = x.ctx.scalar(0, type_.dtype)
+    value = pad_tensor(x.ctx, x.value, zero, [0] * type_.rank, high, type_)
     full = [extent * stride for extent, stride in zip(spatial, strides, strict=True)]
     return Operand(x.ctx, type_, value).reshaped([batch, *full, channels])
 
