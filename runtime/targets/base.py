@@ -32,7 +32,8 @@ def without_plugins(device: str = "") -> Flags:
 
 
 SPIRV_FLAGS: Flags = (
-    # With it, a layer normalisation of 2x3x4x5 would be rejected for its vectors of 8 elements.
+    # With it, layer normalizations that return statistics have vectors of 8 elements, which SPIR-V
+    # has not.
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
     # Cooperative matrices reject transposed operands; our own passes place transposes.
     "--iree-global-opt-propagate-transposes=false",

@@ -26,7 +26,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
 - ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``, ``unit_axes_in_loops``
 - ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``
-- ``runtime/targets/base.py``: ``scaled_rows``
+- ``runtime/targets/base.py``: ``fused_reductions``, ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
 
 No program shows these. The first three faults were seen on a device only; the others do not come up
@@ -37,5 +37,5 @@ in any form that was tried lately:
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: vectors
-- ``runtime/targets/base.py``, `SPIRV_FLAGS`: vectors of 8 elements, transposed operands
+- ``runtime/targets/base.py``, `SPIRV_FLAGS`: transposed operands of cooperative matrices
 """
