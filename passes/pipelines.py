@@ -136,6 +136,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         *_LOWERED,
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
+        "linalg-vectorize-narrow{{{cpu}}}",  # of ops that nothing else fuses with
         f"{_MERGES}{{{{threads={{threads}} sharing={{sharing}}}}}}",  # while they claim nothing
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "transient-size-classes",  # of kernels as they finally are

@@ -20,13 +20,25 @@ def tile_hint(
         ("vector_common_parallel", parallel),
         ("vector_reduction", reduction),
     )
+    return _compilation_info(levels, pipeline)
+
+
+def elementwise_hint(distribution: Sequence[int], vector: Sequence[int]) -> ir.Attribute:
+    """The attribute ``compilation_info`` of an elementwise op: the tiles of a workgroup and of a
+    vector. What is left of whole vectors is computed element by element."""
+    levels = (("distribution", distribution), ("vector_common_parallel", vector))
+    return _compilation_info(levels, "DoubleTilingExpert", ", {enable_loop_peeling}")
+
+
+def _compilation_info(
+    levels: Sequence[tuple[str, Sequence[int]]], pipeline: str, options: str = ""
+) -> ir.Attribute:
     config = ", ".join(f"{name} = {list(sizes)}" for name, sizes in levels)
-    text = (
+    return parse_opaque(
         f"#iree_codegen.compilation_info<lowering_config = #iree_cpu.lowering_config<{config}>, "
         "translation_info = #iree_codegen.translation_info<"
-        f"pipeline = #iree_cpu.pipeline<{pipeline}>>>"
+        f"pipeline = #iree_cpu.pipeline<{pipeline}>{options}>>"
     )
-    return parse_opaque(text)
 
 
 def parse_opaque(text: str) -> ir.Attribute:
