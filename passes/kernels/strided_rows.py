@@ -1,4 +1,5 @@
-"""Slices along several axes, with any steps: runs of consecutive elements are copied.
+"""Slices along several axes, with any steps: runs of consecutive elements are copied, and of runs
+with a small step the elements that lie together are taken from vectors.
 
 All numbers are arguments, so that one kernel serves slices along as many axes.
 """
@@ -6,7 +7,7 @@ All numbers are arguments, so that one kernel serves slices along as many axes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...mlir import arith, ir
+from ...mlir import arith, ir, memref, vector
 from .row_copies import RowCopyEmitter
 
 WORKGROUPS_PER_THREAD = 4
@@ -23,8 +24,8 @@ class StridedAxis:
 
 
 class StridedRowsEmitter(RowCopyEmitter):
-    """Emits the kernel: for each position along the `axes`, it copies `run` elements, of which the
-    first of all is at `start`."""
+    """Emits the kernel: for each position along the `axes`, it copies `run` elements that are `gap`
+    apart, of which the first of all is at `start`."""
 
     def __init__(
         self,
@@ -34,9 +35,10 @@ class StridedRowsEmitter(RowCopyEmitter):
         run: ir.Value,
         source: ir.Value,
         target: ir.Value,
+        gap: int = 1,
     ):
         super().__init__(vector_bits, source, target)
-        self.axes, self.start, self.run = axes, start, run
+        self.axes, self.start, self.run, self.gap = axes, start, run, gap
 
     def workgroup(self, workgroup_id: ir.Value, count: ir.Value) -> None:
         """Emit workgroup `workgroup_id` of `count`, which copies its share of the runs."""
@@ -55,7 +57,8 @@ class StridedRowsEmitter(RowCopyEmitter):
 
             def copy(at: ir.Value) -> None:
                 found = arith.addi(source, arith.muli(at, inner.step))
-                self.copy(found, arith.muli(arith.addi(number_of_run, at), self.run), self.run)
+                copy = self.copy if self.gap == 1 else self._gather
+                copy(found, arith.muli(arith.addi(number_of_run, at), self.run), self.run)
 
             self.repeat(begin, end, copy)
 
@@ -74,3 +77,35 @@ class StridedRowsEmitter(RowCopyEmitter):
             left = arith.divui(left, axis.size)
             at = arith.addi(at, arith.muli(position, axis.step))
         return at
+
+    def _gather(self, source: ir.Value, target: ir.Value, count: ir.Value) -> None:
+        """Copy `count` elements that are `gap` apart. The last vector overlaps the one before, and
+        reads what is before its first element, not what is behind the last one."""
+
+        def one_by_one() -> None:
+            def move(at: ir.Value) -> None:
+                found = memref.load(self.source, [arith.addi(source, self.times(at, self.gap))])
+                memref.store(found, self.target, [arith.addi(target, at)])
+
+            self.repeat(self.index(0), count, move)
+
+        def vectors() -> None:
+            def at(number: ir.Value) -> None:
+                self._gather_vector(source, target, self.times(number, self.lanes), 0)
+
+            whole = arith.divui(self.add(count, -1), self.index(self.lanes))
+            self.repeat(self.index(0), whole, at)
+            last = arith.subi(count, self.index(self.lanes))
+            self._gather_vector(source, target, last, self.gap - 1)
+
+        fills = arith.cmpi(arith.CmpIPredicate.ugt, count, self.index(self.lanes))
+        self.choose(fills, vectors, one_by_one)
+
+    def _gather_vector(self, source: ir.Value, target: ir.Value, at: ir.Value, before: int) -> None:
+        """Copy the vector of elements from `at` on, of which the first is behind `before` others in
+        the memory that is read."""
+        place = self.add(arith.addi(source, self.times(at, self.gap)), -before)
+        found = self.load(self.source, place, lanes=self.lanes * self.gap)
+        lanes = [before + lane * self.gap for lane in range(self.lanes)]
+        taken = vector.shuffle(found, found, lanes)
+        self.store(taken, self.target, arith.addi(target, at))

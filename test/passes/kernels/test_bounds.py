@@ -100,3 +100,10 @@ def test_matmul(tmp_path):
     attrs = {"mr": 4, "columns": 15 * LANES + 3, "lanes": LANES}
     y = _run(tmp_path, lambda x, w: graph.packed_matmul(x, w, **attrs), [x, w])
     np.testing.assert_array_equal(y, graph.PackedMatmulOp.evaluate(x, w, **attrs))
+
+
+def test_slice_with_a_step(tmp_path):
+    x = _floats(np.random.default_rng(3), 32, 256)
+    attrs = {"starts": (0, 1), "sizes": (32, 85), "steps": (1, 3)}
+    y = _run(tmp_path, lambda x: graph.slice_(x, **attrs), [x])
+    np.testing.assert_array_equal(y, x[:, 1::3])

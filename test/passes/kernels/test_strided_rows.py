@@ -1,6 +1,7 @@
 """The kernel that slices along several axes and backwards, against numpy."""
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
@@ -54,3 +55,36 @@ def test_slices():
     found = compiled.report.rewrites["slice-kernel"]
     assert set(SLICES) - set(found.nodes) == {"one-of-each", "of flags"}
     assert [*found.declined] == ["its elements are no whole bytes, or more than 8"]
+
+
+ROWS = {3: (1, 2), 4: (0, 3), 16: (0, 2), 17: (0, 4), 33: (0, 2), 40: (3, 3), 65: (2, 4)}
+"""A start and a step, by the number of elements that they leave of a row."""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.float16, np.uint8])
+def test_every_second_to_fourth_element(dtype):
+    """Rows of less than a vector, of one, and of more, up to the last element of all."""
+    nodes, known, expected = [], [], {}
+    size = 4 * max(ROWS)
+    x = np.random.default_rng(0).integers(0, 200, (3, 5, size)).astype(dtype)
+    for count, (start, step) in ROWS.items():
+        values = {"s": [start], "e": [start + (count - 1) * step + 1], "a": [2], "t": [step]}
+        inputs = ["x", *(f"{key}{count}" for key in values)]
+        known += [
+            numpy_helper.from_array(np.array(value), name)
+            for name, value in zip(inputs[1:], values.values(), strict=True)
+        ]
+        nodes.append(helper.make_node("Slice", inputs, [f"y{count}"], name=f"y{count}"))
+        expected[f"y{count}"] = x[..., start : values["e"][0] : step]
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    outputs = [helper.make_empty_tensor_value_info(name) for name in expected]
+    given = [helper.make_tensor_value_info("x", kind, ["n", "m", size])]
+    graph = helper.make_graph(nodes, "steps", given, outputs, known)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    with graphc.compile(model) as compiled:
+        for result, (name, wanted) in zip(
+            compiled.run(None, {"x": x}), expected.items(), strict=True
+        ):
+            np.testing.assert_array_equal(result, wanted, err_msg=name)
+        fired = set(compiled.report.rewrites["slice-kernel"].nodes)
+    assert {f"y{count}" for count in ROWS if count >= 16} <= fired
