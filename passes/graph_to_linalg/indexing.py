@@ -5,12 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...dialects import graph, iree
+from ...dialects.locations import node_name
 from ...mlir import arith, ir, tensor
 from .aliasing import copy
 from .dispatch import behind_barrier, in_own_dispatch, materialized, share_memory, updated_in_place
 from .generic import loop_index, parallel, projection
 from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
+from .row_gather import gather_rows, gathers_rows
 from .row_scatter import COMBINE, RowUpdates, has_row_kernel, scatter_rows
 from .scalar import apply_number_rule
 
@@ -55,10 +57,32 @@ class IndexedAxis:
         return arith.cmpi(arith.CmpIPredicate.ult, position, self._extent)
 
 
-@lowers(graph.GatherOp, fuses=Fusion.PRODUCER)
+def _fusion_of_gather(op: graph.GatherOp) -> Fusion:
+    return Fusion.NONE if gathers_rows(op) else Fusion.PRODUCER
+
+
+@lowers(graph.GatherOp, fuses=_fusion_of_gather)
 def gather(ctx: Lowering, op: graph.GatherOp, x: ir.Value, indices: ir.Value) -> ir.Value:
     source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
-    return take(ctx, x, source, indices, indices_type, op.attrs["axis"])
+    return _take_for(ctx, op, x, source, indices, indices_type, op.attrs["axis"])
+
+
+def _take_for(
+    ctx: Lowering,
+    op: graph.GatherOp | graph.GatherNdOp,
+    x: ir.Value,
+    source: graph.TensorType,
+    indices: ir.Value,
+    indices_type: graph.TensorType,
+    axis: int,
+) -> ir.Value:
+    """`take`, for `op`, by a kernel if that is faster."""
+    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or not gathers_rows(op):
+        return take(ctx, x, source, indices, indices_type, axis)
+    reads = graph.element_count(graph.type_of(op.result).shape)
+    require_not_empty(ctx, source.shape[axis], reads)
+    ctx.statistics("gather-kernel").record_fired(node_name(op.operation))
+    return gather_rows(ctx, x, source, indices, indices_type, axis)
 
 
 def take(
@@ -166,7 +190,7 @@ def gather_nd(ctx: Lowering, op: graph.GatherNdOp, x: ir.Value, indices: ir.Valu
         ctx, indices, indices_type, source.shape[: batch + depth], batch, outside=_NOWHERE
     )
     numbers_type = graph.TensorType(indices_type.shape[:-1], _I64)
-    return take(ctx, rows, rows_type, numbers, numbers_type, 0)
+    return _take_for(ctx, op, rows, rows_type, numbers, numbers_type, 0)
 
 
 def _as_rows(

@@ -21,6 +21,7 @@ from ..kernels.strided_rows import (
 )
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, Size, plain_type
+from .readers import is_read_by_kernels
 
 _LEAST_RUN = 16
 """Elements of a run for which the kernel is faster than a loop of the backend."""
@@ -112,14 +113,4 @@ def _is_of_runs(op: graph.SliceOp) -> bool:
     found = strided_slice(op)
     is_one_run = math.prod(size for size, _ in found.axes if size != 1) == 1
     is_contiguous = is_one_run and found.gap == 1
-    return not is_contiguous and at_least(found.run, _LEAST_RUN) and _is_read_alone(op)
-
-
-def _is_read_alone(op: graph.SliceOp) -> bool:
-    """Return whether kernels or the caller alone read the result of `op`."""
-    users = [use.owner for use in op.result.uses]
-    return bool(users) and all(
-        user.operation.name == "func.return"
-        or isinstance(graph.graph_op(user), graph.KernelContraction)
-        for user in users
-    )
+    return not is_contiguous and at_least(found.run, _LEAST_RUN) and is_read_by_kernels(op.result)
