@@ -74,6 +74,8 @@ CASES = (
     *(case for name in ["And", "Or", "Xor"] for case in _binary(name, mask)),
     *(case for name in ["BitwiseAnd", "BitwiseOr", "BitwiseXor"] for case in _binary(name, _words)),
     *_binary("BitShift", _words, direction="LEFT"),
+    *(case for name in ["Add", "Less", "Max"] for case in _binary(name, u8, "u8 ")),
+    *cases("Sign", ("u8 1 MB", {"x": u8(1024, 1024)}), ("i8 1 MB", {"x": s8(1024, 1024)})),
     *(
         case
         for name in ["Add", "Mul", "Div", "Mod", "Less", "Equal", "Max"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .case import Initializer, OperatorCase, cases, f32, fed, given, integers, mask, u8
+from .case import Initializer, OperatorCase, cases, f16, f32, fed, given, integers, mask, u8
 
 
 def _top_k() -> list[OperatorCase]:
@@ -60,6 +60,10 @@ def _permutation(size: int):
     return lambda generator: generator.permutation(size).reshape(-1, 1)
 
 
+def _numbers(*shape: int):
+    return integers(0, 1000, *shape)
+
+
 TOKENS = (4, 128, 768)
 CASES = (
     *cases(
@@ -82,6 +86,21 @@ CASES = (
         named=(512,),
         axis=1,
     ),
+    *(
+        case
+        for kind, draw in {"f16": f16, "u8": u8, "int64": _numbers}.items()
+        for case in cases(
+            "Gather", (f"rows {kind}", {"x": draw(1000, 1000), "i": integers(0, 1000, 500)})
+        )
+    ),
+    *cases("GatherND", ("rows u8", {"x": u8(64, 128, 256), "i": integers(0, 64, 1000, 2)})),
+    *cases(
+        "GatherElements",
+        ("last axis", {"x": f32(1000, 1000), "i": integers(0, 1000, 1000, 500)}),
+        axis=1,
+    ),
+    *cases("Compress", ("axis 0 u8", {"x": u8(8400, 85), "c": mask(8400)}), axis=0),
+    *cases("ArgMax", ("axis 0 int64", {"x": _numbers(1000, 1000)}), axis=0),
     *cases("Gather", ("int64", {"x": integers(0, 9, 100000), "i": integers(0, 100000, 50000)})),
     *cases(
         "GatherElements",

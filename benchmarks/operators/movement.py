@@ -21,6 +21,9 @@ TRANSPOSES = {
 }
 
 
+KINDS = {"f32": f32, "f16": f16, "u8": u8, "int64": lambda *shape: integers(0, 9, *shape)}
+
+
 def _transposes() -> list[OperatorCase]:
     found = []
     for size, (shape, perm) in TRANSPOSES.items():
@@ -30,12 +33,9 @@ def _transposes() -> list[OperatorCase]:
             named=tuple({*shape[:1], *shape[2:]} - {1, 3}),
             perm=perm,
         )
-    for kind, draw in {
-        "f16": f16,
-        "u8": u8,
-        "int64": lambda *shape: integers(0, 9, *shape),
-        "bool": mask,
-    }.items():
+    for kind, draw in {**KINDS, "bool": mask}.items():
+        if kind == "f32":
+            continue
         found += cases("Transpose", (f"matrix {kind}", {"x": draw(512, 784)}), perm=[1, 0])
         found += cases(
             "Transpose", (f"to last {kind}", {"x": draw(1, 64, 56, 56)}), perm=[0, 2, 3, 1]
@@ -101,6 +101,22 @@ CASES = (
     *_slice("rows", (4, 128, 768), [10], [100], [1], [1], named=(4, 128)),
     *_slice("last", (4, 128, 768), [100], [400], [2], [1], named=(4, 128)),
     *_slice("steps", IMAGE, [0, 1], [56, 55], [2, 3], [2, 2], named=(2, 56)),
+    *(
+        case
+        for kind, draw in KINDS.items()
+        for case in (
+            *_slice(f"every second {kind}", (256, 512), [1], [512], [1], [2], draw=draw),
+            *cases(
+                "Expand", (f"middle {kind}", {"x": draw(64, 1, 200), "s": given([64, 50, 200])})
+            ),
+            *cases("Tile", (f"last {kind}", {"x": draw(64, 3, 64), "r": given([1, 1, 5])})),
+            *cases(
+                "Concat",
+                (f"sixteen {kind}", {f"x{n}": draw(160, 16 + n % 3) for n in range(16)}),
+                axis=1,
+            ),
+        )
+    ),
     *_slice("backwards", (512, 768), [-1], [-1000], [1], [-1]),
     *_slice("rows backwards", (512, 768), [-1], [-1000], [0], [-1]),
     *_slice("u8", (1, 480, 640, 3), [10, 20], [400, 600], [1, 2], [1, 1], draw=u8),
@@ -145,6 +161,11 @@ CASES = (
     *cases("SpaceToDepth", ("rgb", {"x": f32(1, 3, 640, 640)}), blocksize=2),
     *cases(
         "CenterCropPad", ("image", {"x": f32(3, 256, 256), "s": given([224, 224])}), axes=[1, 2]
+    ),
+    *cases(
+        "Col2Im",
+        ("apart", {"x": f32(1, 32, 4096), "i": given([128, 128]), "b": given([2, 2])}),
+        strides=[2, 2],
     ),
     *cases("Col2Im", ("image", {"x": f32(1, 576, 3136), "i": given([58, 58]), "b": given([3, 3])})),
     *cases(
