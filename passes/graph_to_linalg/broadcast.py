@@ -7,7 +7,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.locations import node_name
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, at_least
 from ...mlir import ir
 from ..infra.query import splat_of
 from ..kernels.broadcast import (
@@ -25,6 +25,7 @@ from .elementwise import broadcast_map, evaluate_scalars, lower_elementwise, val
 from .generic_contraction import converted
 from .kernel_calls import operands_of, run_emitter
 from .lowering import Lowering, Size, lower_op, lowers
+from .readers import is_read_by_kernels
 from .scalar_rules import vector_fact
 
 WHOLE, ONE = AxisAccess("whole"), AxisAccess("one")
@@ -109,7 +110,25 @@ def _by_kernel(
 
 @lowers(graph.ExpandOp)
 def expand(ctx: Lowering, op: graph.ExpandOp, x: ir.Value) -> ir.Value:
+    if repeats_rows(op) and _has_expansion_kernel(ctx, graph.type_of(op.result)):
+        return _expanded(ctx, x, graph.type_of(op.x), graph.type_of(op.result))
     return expanded(ctx, op.x, x, graph.type_of(op.result))
+
+
+def repeats_rows(op: graph.ExpandOp) -> bool:
+    """Return whether the kernel repeats the rows of `op`, which the backend leaves half to loops
+    over elements where they are no whole vectors: for kernels that read the result, or the caller.
+
+    The kernel has no fast vectors of bytes.
+    """
+    source, result = graph.type_of(op.x), graph.type_of(op.result)
+    return (
+        result.dtype.itemsize in (2, 4, 8)
+        and source.rank > 0
+        and source.shape[-1] == result.shape[-1]
+        and at_least(result.shape[-1], LANES)
+        and is_read_by_kernels(op.result)
+    )
 
 
 def expanded(

@@ -176,3 +176,25 @@ def test_expansion(kind):
         (y,) = model.run(None, {"x": x, "like": _floats(*like)})
         assert y.dtype == dtype
         np.testing.assert_array_equal(y.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
+def test_rows_that_are_repeated(dtype):
+    """Rows of no whole vectors, along named and unit axes, and of the least length."""
+    random = np.random.default_rng(0)
+    shapes = {(7, 1, 19): (7, 5, 19), (1, 16): (40, 16), (2, 1, 3, 1, 33): (2, 4, 3, 2, 33)}
+    for shape, wanted in shapes.items():
+        x = random.integers(0, 100, shape).astype(dtype)
+        rows, repeats = (1, wanted[0]) if shape[0] == 1 else ("n", 1)
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        graph = helper.make_graph(
+            [helper.make_node("Expand", ["x", "shape"], ["y"])],
+            "rows",
+            [helper.make_tensor_value_info("x", kind, [rows, *shape[1:]])],
+            [helper.make_empty_tensor_value_info("y")],
+            [numpy_helper.from_array(np.array([repeats, *wanted[1:]]), "shape")],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+        with graphc.compile(model) as compiled:
+            found = compiled.run(None, {"x": x})[0]
+            np.testing.assert_array_equal(found, np.broadcast_to(x, wanted))
