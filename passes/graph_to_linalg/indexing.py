@@ -9,10 +9,10 @@ from ...dialects.locations import node_name
 from ...mlir import arith, ir, tensor
 from .aliasing import copy
 from .dispatch import behind_barrier, in_own_dispatch, materialized, share_memory, updated_in_place
+from .gather_kernels import gather_elements_along, gather_rows, gathers_elements, gathers_rows
 from .generic import loop_index, parallel, projection
 from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
 from .movement import reshape_tensor
-from .row_gather import gather_rows, gathers_rows
 from .row_scatter import COMBINE, RowUpdates, has_row_kernel, scatter_rows
 from .scalar import apply_number_rule
 
@@ -67,6 +67,10 @@ def gather(ctx: Lowering, op: graph.GatherOp, x: ir.Value, indices: ir.Value) ->
     return _take_for(ctx, op, x, source, indices, indices_type, op.attrs["axis"])
 
 
+def _has_gather_kernels(ctx: Lowering) -> bool:
+    return ctx.cpu.has_vectors and not (ctx.gpu or ctx.in_kernel)
+
+
 def _take_for(
     ctx: Lowering,
     op: graph.GatherOp | graph.GatherNdOp,
@@ -77,7 +81,7 @@ def _take_for(
     axis: int,
 ) -> ir.Value:
     """`take`, for `op`, by a kernel if that is faster."""
-    if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors or not gathers_rows(op):
+    if not _has_gather_kernels(ctx) or not gathers_rows(op):
         return take(ctx, x, source, indices, indices_type, axis)
     reads = graph.element_count(graph.type_of(op.result).shape)
     require_not_empty(ctx, source.shape[axis], reads)
@@ -132,6 +136,11 @@ def gather_elements(
     ctx: Lowering, op: graph.GatherElementsOp, x: ir.Value, indices: ir.Value
 ) -> ir.Value:
     source, indices_type = graph.type_of(op.x), graph.type_of(op.indices)
+    if _has_gather_kernels(ctx) and gathers_elements(op):
+        reads = graph.element_count(indices_type.shape)
+        require_not_empty(ctx, source.shape[op.attrs["axis"]], reads)
+        ctx.statistics("gather-kernel").record_fired(node_name(op.operation))
+        return gather_elements_along(ctx, op, x, indices)
     return take_elements(ctx, x, source, indices, indices_type, op.attrs["axis"])
 
 

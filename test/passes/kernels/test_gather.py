@@ -1,4 +1,4 @@
-"""The kernel that gathers whole rows, against numpy."""
+"""The kernels that gather whole rows, and elements along an axis, against numpy."""
 
 import numpy as np
 import pytest
@@ -65,3 +65,37 @@ def test_rows_at_several_positions(batch):
         a, b = np.moveaxis(indices, -1, 0)
         expected = x[a, b] if batch == 0 else x[np.arange(3)[:, None], a, b]
         np.testing.assert_array_equal(model.run(None, {"x": x, "i": indices})[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "index", "shape", "axis"),
+    [
+        (np.float32, np.int64, (3, EXTENT), 1),
+        (np.float16, np.int32, (5, EXTENT, 7), 1),
+        (np.uint8, np.int64, (EXTENT, 13), 0),
+        (np.int64, np.int32, (2, 3, EXTENT), 2),
+    ],
+    ids=str,
+)
+def test_elements(dtype, index, shape, axis):
+    x = _drawn(dtype, *shape)
+    taken = [23 if n == axis else size for n, size in enumerate(shape)]
+    indices = np.random.default_rng(1).integers(-EXTENT, EXTENT, taken).astype(index)
+    with _compile("GatherElements", (dtype, shape), (index, taken), axis=axis) as model:
+        found = model.run(None, {"x": x, "i": indices})[0]
+        np.testing.assert_array_equal(found, np.take_along_axis(x, indices % EXTENT, axis))
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_elements_along_named_axes(axis):
+    names = ["n", "m", "p"]
+    taken = [*names[:axis], "k", *names[axis + 1 :]]
+    inputs = (np.float32, names), (np.int64, taken)
+    with _compile("GatherElements", *inputs, axis=axis) as model:
+        for n, m, p, k in ((1, 1, 1, 1), (2, 3, 5, 7), (3, 2, 4, 0), (0, 3, 2, 4), (4, 9, 6, 3)):
+            x = _drawn(np.float32, n, m, p)
+            sizes = [n, m, p]
+            extent, sizes[axis] = sizes[axis], k
+            indices = np.random.default_rng(1).integers(-extent, extent, sizes)
+            found = model.run(None, {"x": x, "i": indices})[0]
+            np.testing.assert_array_equal(found, np.take_along_axis(x, indices % extent, axis))
