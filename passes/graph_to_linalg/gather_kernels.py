@@ -101,8 +101,8 @@ def gather_elements_along(
     is_unsigned = graph.is_unsigned(indices_type.dtype)
 
     def emitter(given: Sequence[ir.Value], *memory: ir.Value) -> ElementGatherEmitter:
-        *before, behind = given
-        known = ElementGatherSizes(*before, None if inner == 1 else behind)
+        before, extent, count, behind = given
+        known = ElementGatherSizes(before, extent, count, None if inner == 1 else behind)
         return ElementGatherEmitter(known, is_unsigned, *memory)
 
     result = indices_type.with_dtype(source.dtype)

@@ -58,11 +58,11 @@ class RowGatherEmitter(RowCopyEmitter):
         def clear() -> None:
             element = ir.MemRefType(self.target.type).element_type
             zero = arith.constant(element, ir.IntegerAttr.get(element, 0))
-            self.repeat(
-                self.index(0),
-                sizes.length,
-                lambda at: memref.store(zero, self.target, [arith.addi(target, at)]),
-            )
+
+            def store(at: ir.Value) -> None:
+                memref.store(zero, self.target, [arith.addi(target, at)])
+
+            self.repeat(self.index(0), sizes.length, store)
 
         self.choose(inside, lambda: self.copy(source, target, sizes.length), clear)
 

@@ -47,7 +47,7 @@ def works_on_vectors(op: ir.Operation) -> bool:
         if last in loops_of(map_)[:-1]:
             return False
     arguments = zip(op.regions[0].blocks[0].arguments, maps_of(view), strict=True)
-    varying = {x for x, map_ in arguments if last in loops_of(map_)}
+    varying: set[ir.Value] = {x for x, map_ in arguments if last in loops_of(map_)}
     positions = set[ir.Value]()
     """The values that are the position along the last loop."""
     for each in _body(op):

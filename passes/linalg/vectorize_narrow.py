@@ -122,8 +122,7 @@ def _vectorize(tree: ElementwiseTree, vector_bits: int) -> bool:
     whether it is."""
     groups = _merged_loops(tree)
     domain = tree.domain
-    inner = [domain[loop] for loop in groups[-1]]
-    row = math.prod(inner) if all(isinstance(size, int) for size in inner) else None
+    row = _product_of_known([domain[loop] for loop in groups[-1]])
     vector = _vector(row, len(groups), widths_along(tree), vector_bits)
     if vector is None:
         return False
@@ -259,13 +258,20 @@ def _divisor(size: int, most: int, multiple: int) -> int:
 
 def _product(sizes: Sequence[Size]) -> Size:
     """The product of `sizes`."""
-    if all(isinstance(size, int) for size in sizes):
-        return math.prod(size for size in sizes if isinstance(size, int))
+    known = _product_of_known(sizes)
+    if known is not None:
+        return known
     values = [_index(size) for size in sizes]
     total = values[0]
     for value in values[1:]:
         total = arith.muli(total, value)
     return total
+
+
+def _product_of_known(sizes: Sequence[Size]) -> int | None:
+    """The product of `sizes`; None if one is not known."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) else None
 
 
 def _index(size: Size) -> ir.Value:
