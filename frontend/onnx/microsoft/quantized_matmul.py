@@ -162,6 +162,8 @@ def dequantized(numbers: ir.Value, scales: ir.Value, zeros: ir.Value | None, bit
         zeros = graph.constant(value=middle)
     if graph.is_float(graph.type_of(zeros).dtype):
         zeros = graph.cast(zeros, to=dtype)
+    elif graph.type_of(numbers).dtype != graph.type_of(zeros).dtype:  # one of them is constant
+        numbers, zeros = (graph.cast(x, to=np.uint8) for x in (numbers, zeros))
     return graph.dequantize(numbers, scales, zeros, to=dtype)
 
 

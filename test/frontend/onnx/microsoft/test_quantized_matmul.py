@@ -79,6 +79,20 @@ def test_weights_of_few_bits(bits):
     cases.compare_with_onnxruntime()
 
 
+@pytest.mark.parametrize("named", ["B", "zero_points"])
+def test_zero_points_and_weights_of_which_one_is_constant(named):
+    """Constants of 4 bits have a type of their own, which what the model computes has not."""
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    shape = {"K": 40, "N": 6, "bits": 4, "block_size": 16}
+    given = {"B": _bytes(np.uint8, 6, 3, 8), "zero_points": _bytes(np.uint8, 6 * 2)}
+    weights, zeros = (x if name == named else const(x) for name, x in given.items())
+    cases.add(
+        "MatMulNBits", _floats(3, 40), weights, const(_scales(18)), zeros,
+        domain=DOMAIN, tolerance=2e-5, **shape,
+    )  # fmt: skip
+    cases.compare_with_onnxruntime()
+
+
 def test_weights_from_a_table():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     for kind, columns in ((0, 6), (1, 5)):
