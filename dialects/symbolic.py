@@ -496,17 +496,17 @@ def _floordiv_int(a: Dim, b: int) -> "int | Dim":
     return outside + _quotient_of(rest, b)
 
 
-def _quotient_of(a: Dim, b: int) -> "int | Dim":
+def _quotient_of(a: "int | Dim", b: int) -> "int | Dim":
     """``a // b``; ``floordiv(floordiv(h, 2) + 1, 2)`` as ``floordiv(h + 2, 4)``."""
-    constant = dict(a.terms).get((), 0)
-    inner = a - constant
-    call = None if isinstance(inner, int) else _quotient(inner.terms[0][0])
-    if call is None or len(inner.terms) > 1 or inner.terms[0][1] != 1:
-        return _call("floordiv", a, b)
-    dividend, divisor = call.arguments
-    if not isinstance(divisor, int) or divisor < 1 or b < 1:
-        return _call("floordiv", a, b)
-    return floordiv(dividend + constant * divisor, b * divisor)
+    terms = dict(_dim(a).terms)
+    constant = terms.pop((), 0)
+    monomial, coefficient = next(iter(terms.items()))
+    call = _quotient(monomial) if len(terms) == coefficient == 1 else None
+    if call is not None and b > 0:
+        dividend, divisor = call.arguments
+        if isinstance(divisor, int) and divisor > 0:
+            return floordiv(dividend + constant * divisor, b * divisor)
+    return _call("floordiv", a, b)
 
 
 def _divide_monomial(a: "int | Dim", b: Dim) -> "int | Dim | None":
