@@ -89,8 +89,6 @@ def _layer(
         starts, steps = [0] * packed.rank, [1] * packed.rank
         zeros = graph.slice_(zeros, starts=starts, sizes=packed.shape, steps=steps)
         zeros = graph.reshape(zeros, shape=column)
-        if (dtype := graph.type_of(numbers).dtype) != graph.type_of(zeros).dtype:
-            zeros = graph.cast(zeros, to=dtype)
     values = dequantized(numbers, graph.reshape(scales, shape=column), zeros, bits)
     return Layer(graph.reshape(values, shape=[experts, rows, columns]), bias)
 
