@@ -113,7 +113,10 @@ def test_the_report_says_what_happened(compiled):
 
 def test_another_pipeline(clean):
     made = graphc.compile(dense(), pipeline="canonicalize")
-    names = ["computed-matmul", "merge-dispatches", "transient-size-classes", "dps-entry"]
+    names = [
+        "computed-matmul", "vectorize-narrow", "merge-dispatches", "transient-size-classes",
+        "dps-entry",
+    ]  # fmt: skip
     assert [*made.report.rewrites] == names
     np.testing.assert_allclose(made(X), dense_result(X), rtol=1e-6)
 

@@ -172,7 +172,7 @@ def test_bounds_of_quotients():
 
 @pytest.mark.parametrize(("kernel", "stride"), [(1, 2), (2, 2), (3, 2), (3, 1), (5, 2), (7, 4)])
 def test_sizes_of_strided_windows_with_equal_padding_stay_short(kernel, stride):
-    """What TensorFlow's padding ``SAME`` adds, computed in the model."""
+    """TensorFlow's padding ``SAME``, computed in the model."""
     size = rows = Dim.symbol("rows")
     for _ in range(5):
         padding = maximum((ceildiv(size, stride) - 1) * stride + kernel - size, 0)
