@@ -211,7 +211,7 @@ def _pool_axes(
     y = _combined(parts, combine).reshaped(result.shape)
     if result.is_static:
         return y
-    # Otherwise the backend finds no vector sizes for the ops that use it.
+    # Otherwise the backend tiles an op that uses it by the loops of the pool alone.
     return replace(y, lowered=behind_barrier(y.ctx, y.value, result))
 
 

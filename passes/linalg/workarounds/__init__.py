@@ -21,7 +21,7 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/normalization.py``: ``computed_rows``, ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
 - ``passes/graph_to_linalg/padding.py``: ``fused_padding``
-- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``
+- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``untiled_loops``
 - ``passes/graph_to_linalg/positions.py``: ``copied_positions``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
 - ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``, ``unit_axes_in_loops``
@@ -29,15 +29,14 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``runtime/targets/base.py``: ``fused_reductions``, ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
 
-No program shows these. The first three faults were seen when code ran on a device, the fourth is
-shown by `test_three_axes_of_which_two_have_names`. The last two come up in no form that was tried:
+No program shows these. The first three faults were seen when code ran on a device. The last two
+come up in no form that was tried:
 matmuls of f16, bf16, f32, f64 and i8 with batches broadcast at run time, for cpu, cuda and Vulkan;
 transposed matmuls and attention of f16 and f32, for ampere and rdna3:
 
 - ``runtime/targets/vulkan.py``: command buffers of the first call that a second one reuses
 - ``runtime/targets/base.py``, `SPIRV_NARROW_FLOATS`: lost bits of bf16
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
-- ``passes/graph_to_linalg/pooling.py``, `_pool_axes`: large vectors
 - ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: transposed operands of cooperative matrices
 """
