@@ -148,11 +148,8 @@ def _broadcast_matmul(ctx: Lowering, op: graph.MatmulOp, a: ir.Value, b: ir.Valu
 def decide_broadcast(
     ctx: Lowering, value: ir.Value, lowered: ir.Value, wanted: graph.TensorType
 ) -> tuple[ir.Value, graph.TensorType]:
-    """`lowered` with axes that are 1 or those of `wanted`; other axes are broadcast at run time.
-
-    The result is materialized: the backend may never finish compiling such a gather in a matmul.
-    """
+    """`lowered` with axes that are 1 or those of `wanted`; other axes are broadcast at run time."""
     type_ = graph.type_of(value)
     if all(a in (1, b) for a, b in zip(type_.shape, wanted.shape, strict=True)):
         return lowered, type_
-    return behind_barrier(ctx, expanded(ctx, value, lowered, wanted), wanted), wanted
+    return expanded(ctx, value, lowered, wanted), wanted

@@ -22,7 +22,8 @@ def in_own_dispatch(
 def materialized(ctx: Lowering, x: ir.Value, type_: graph.TensorType) -> ir.Value:
     """Materialize `x`, of `type_`, by a copy dispatch, if the backend might compute it again.
 
-    On GPUs this is a compute barrier: there the backend fails at a dispatch with only the copy.
+    On GPUs this is a compute barrier: there the backend fails at a dispatch with only the copy. The
+    copy is for ops that read it: as a result of the program, it may never be written.
     """
     if _is_in_memory(x):
         return x

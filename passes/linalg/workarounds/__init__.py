@@ -29,14 +29,11 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``runtime/targets/base.py``: ``fused_reductions``, ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
 
-No program shows these. The first three faults were seen when code ran on a device. The last two
-come up in no form that was tried:
-matmuls of f16, bf16, f32, f64 and i8 with batches broadcast at run time, for cpu, cuda and Vulkan;
-transposed matmuls and attention of f16 and f32, for ampere and rdna3:
+No program shows these. The first three faults were seen when code ran on a device. The last comes
+up in no form that was tried: transposed matmuls and attention of f16 and f32, for ampere and rdna3:
 
 - ``runtime/targets/vulkan.py``: command buffers of the first call that a second one reuses
 - ``runtime/targets/base.py``, `SPIRV_NARROW_FLOATS`: lost bits of bf16
 - ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
-- ``passes/graph_to_linalg/contraction.py``, `decide_broadcast`: gathers in a matmul
 - ``runtime/targets/base.py``, `SPIRV_FLAGS`: transposed operands of cooperative matrices
 """
