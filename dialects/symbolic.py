@@ -106,6 +106,11 @@ class Dim:
         monomial, coefficient = self.terms[0]
         return coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], str)
 
+    @property
+    def content(self) -> int:
+        """The greatest number that divides each coefficient, and so all values."""
+        return math.gcd(*(coefficient for _, coefficient in self.terms))
+
     def symbols(self) -> set[str]:
         """The names this dimension depends on."""
         found: set[str] = set()

@@ -294,6 +294,73 @@ def test_rows_that_threads_cannot_share(target, kind, caplog):
     assert "as the backend failed without" in caplog.text
 
 
+def chain(shape, *nodes, dtype=TensorProto.FLOAT, opset=17):
+    """A model of nodes that compute ``y`` from ``x``; each is an operator and its attributes."""
+    names = ["x", *(f"v{at}" for at in range(len(nodes) - 1)), "y"]
+    ends = zip(nodes, names, names[1:], strict=False)
+    made = [helper.make_node(kind, [a], [b], **attrs) for (kind, attrs), a, b in ends]
+    x, y = (
+        helper.make_tensor_value_info(name, dtype, size)
+        for name, size in (("x", shape), ("y", None))
+    )
+    graph = helper.make_graph(made, "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+CUBES = {"kernel_shape": [2] * 3, "strides": [2] * 3}
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90", long("rocm")])
+@pytest.mark.parametrize(
+    ("kind", "shape", "dtype"),
+    [
+        ("MaxPool", [2, 8, 8, 9, "w"], TensorProto.FLOAT),
+        ("MaxPool", ["n", 8, 8, 9, 9], TensorProto.FLOAT16),
+        ("AveragePool", ["n", 8, 8, 9, 9], TensorProto.FLOAT),
+        ("LpPool", ["n", 8, 8, 9, 9], TensorProto.FLOAT16),
+        ("MaxPool", [2, 32, "h", "w"], TensorProto.FLOAT),
+    ],
+)
+def test_pools_whose_unknown_sizes_have_a_divisor(target, kind, shape, dtype, caplog):
+    """A size that is a multiple of a number, and an op that follows elementwise."""
+    nodes = [(kind, CUBES), ("Relu", {})]
+    if len(shape) == 4:
+        window = {"kernel_shape": [3, 3], "pads": [1] * 4}
+        nodes = [("DepthToSpace", {"blocksize": 2}), (kind, window), ("Relu", {})]
+    model = chain(shape, *nodes, dtype=dtype)
+    contents, _ = to_module(model, make_options(target, host=False))
+    assert b".target sm_89" in contents or OTHERS["rocm"] in contents
+    assert "as the backend failed without" not in caplog.text
+
+
+def test_convolutions_of_images_of_even_unknown_sizes(caplog):
+    """The backend fails, and is asked for code without blocks of known size."""
+    weights = numpy_helper.from_array(np.ones((8, 1, 3, 3), np.float32), "w")
+    window = {"group": 8, "pads": [1] * 4}
+    model = chain(
+        [2, 32, "h", "w"], ("DepthToSpace", {"blocksize": 2}), ("Conv", window), ("Relu", {})
+    )
+    model.graph.initializer.append(weights)
+    model.graph.node[1].input.append("w")
+    contents, _ = to_module(model, make_options("cuda:sm_90", host=False))
+    assert OTHERS["cuda:sm_90"] in contents
+    assert "as the backend failed without" in caplog.text
+
+
+@pytest.mark.parametrize("target", ["vulkan:llvmpipe", long("metal")])
+@pytest.mark.parametrize(
+    ("shape", "nodes"),
+    [
+        ([2, "c", 8, 9, 8], [("MaxPool", CUBES), ("Softmax", {"axis": 1})]),
+        ([64, "c"], [("LogSoftmax", {}), ("Transpose", {"perm": [1, 0]})]),
+        (["n", 64, "c"], [("Hardmax", {}), ("Relu", {}), ("Transpose", {"perm": [2, 0, 1]})]),
+    ],
+)
+def test_normalized_rows_of_unknown_length_become_columns(target, shape, nodes):
+    contents, _ = to_module(chain(shape, *nodes), make_options(target, host=False))
+    assert OTHERS["vulkan:portable" if target.startswith("vulkan") else target] in contents
+
+
 @pytest.mark.parametrize("target", ["cuda", "rocm", "metal", "vulkan:portable"])
 def test_code_for_every_target(small_cnn_for, target):
     contents, _ = small_cnn_for(target)

@@ -8,7 +8,7 @@ from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
 from .concat_kernel import concat_by_kernel, is_sliced_by_kernel, slice_by_kernel
-from .dispatch import VIEWS, behind_barrier, is_windowed
+from .dispatch import VIEWS, behind_barrier, follows_reduction, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
 from .lowering import Fusion, Lowering, Size, lowers, plain_type
@@ -94,13 +94,19 @@ def transpose_tensor(
     dynamic sizes, 17 s to compile and 1.7 ms to run, and with the copy 2 s and 0.7 ms. On CPUs, so
     is every matmul, such as that of 12 heads whose rows then interleave: 2.1 ms for 128x128x64, and
     with the copy 0.8 ms. The result of a loop with two results, as in a softmax, is materialized
-    too: the backend would transpose one of them within the loop, and fails.
+    too: the backend would transpose one of them within the loop, and fails. So is
+    what follows a reduction, of unknown columns that become rows: SPIR-V has no vectors for it.
     """
     axes = list(perm)
     if axes == sorted(axes):
         return x
     swaps_columns = axes[-1] != len(axes) - 1
-    if ((swaps_columns or not ctx.gpu) and _is_product(x)) or _is_from_two_results(x):
+    unknown_columns = swaps_columns and isinstance(type_.shape[-1], Dim)
+    if (
+        ((swaps_columns or not ctx.gpu) and _is_product(x))
+        or _is_from_two_results(x)
+        or (ctx.gpu and unknown_columns and follows_reduction(x))
+    ):
         x = behind_barrier(ctx, x, type_)
     output = ctx.empty(type_.with_shape(type_.shape[axis] for axis in axes))
     return linalg.transpose(x, outs=[output], permutation=axes).operation.results[0]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...cpu_model import CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, linalg, math, tensor
 from .dispatch import behind_barrier
 from .generic import parallel, projection
@@ -255,4 +256,6 @@ def _named_pool(
     hint = image_attribute(result, kernel) if x.ctx.mma_sync and not one else None
     if hint is not None:
         ir.OpResult(value).owner.attributes["compilation_info"] = hint
+    if x.ctx.gpu and any(isinstance(size, Dim) and size.content > 1 for size in result.shape):
+        value = behind_barrier(x.ctx, value, result)  # fused, it may fail: `blocked_sizes.mlir`
     return Operand(x.ctx, result, value)

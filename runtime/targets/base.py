@@ -40,12 +40,15 @@ SPIRV_FLAGS: Flags = (
 )
 """Additional backend flags of targets with SPIR-V code."""
 
-WITHOUT_SHARED_ROWS: Flags = (
+SIMPLE_LOOPS: Flags = (
     # Reductions of a row by several threads: the backend fails for some rows that are computed
-    # in the same dispatch, by products with a scalar, and in i64.
+    # in the same dispatch, by products with a scalar, and in i64. Now a thread reduces whole rows.
     "--iree-codegen-llvmgpu-use-reduction-vector-distribution=false",
+    # Axes of a known divisor: the backend splits them in what follows a convolution or a pool
+    # elementwise, but not there (`blocked_sizes.mlir`). Matmuls have no tensor cores for them then.
+    "--iree-codegen-block-dynamic-dimensions-of-contractions=false",
 )
-"""Flags with which each thread reduces rows of its own: slower, but it compiles."""
+"""Flags for GPUs with which it compiles: slower, but more programs."""
 
 SPIRV_NARROW_FLOATS = ("f16",)
 """16-bit floats for SPIR-V, without bf16: the backend computes it as f32, and confuses the bits."""

@@ -9,7 +9,7 @@ instruction of sm_80, and fails.
 
 from types import MappingProxyType
 
-from .base import WITHOUT_SHARED_ROWS, Target, without_plugins
+from .base import SIMPLE_LOOPS, Target, without_plugins
 
 _ARCHITECTURES = {
     "sm_80": "sm_80", "sm_75": "sm_75", "sm_86": "sm_86", "sm_89": "sm_89", "sm_90": "sm_89",
@@ -67,6 +67,6 @@ CUDA = Target(
             },
         }
     ),
-    fallback=WITHOUT_SHARED_ROWS,
+    fallback=SIMPLE_LOOPS,
     has_launch_plans=True,
 )

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from .base import WITHOUT_SHARED_ROWS, Target, without_plugins
+from .base import SIMPLE_LOOPS, Target, without_plugins
 
 _ARCHITECTURES = ("gfx1100", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1201")
 
@@ -13,5 +13,5 @@ ROCM = Target(
     backend_flags=(*without_plugins("rocm"), "--iree-hal-target-device=hip"),
     variants=MappingProxyType({name: (f"--iree-rocm-target={name}",) for name in _ARCHITECTURES}),
     variant="gfx1100",
-    fallback=WITHOUT_SHARED_ROWS,
+    fallback=SIMPLE_LOOPS,
 )

@@ -17,16 +17,16 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/dispatch.py``: ``cloned_operands``, ``copy_dispatch``,
   ``sliced_destination``, ``widened_operand``
 - ``passes/graph_to_linalg/indexing.py``: ``gathered_elements``, ``scattered_into_itself``
-- ``passes/graph_to_linalg/movement.py``: ``transposed_result``
+- ``passes/graph_to_linalg/movement.py``: ``transposed_result``, ``transposed_rows``
 - ``passes/graph_to_linalg/normalization.py``: ``computed_rows``, ``elements_and_sum``
 - ``passes/graph_to_linalg/operands.py``, ``packed_matmul.py``: ``one_window``
 - ``passes/graph_to_linalg/padding.py``: ``fused_padding``
-- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``untiled_loops``
+- ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``blocked_sizes``, ``untiled_loops``
 - ``passes/graph_to_linalg/positions.py``: ``copied_positions``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
 - ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``, ``unit_axes_in_loops``
 - ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``
-- ``runtime/targets/base.py``: ``fused_reductions``, ``scaled_rows``
+- ``runtime/targets/base.py``: ``blocked_sizes``, ``fused_reductions``, ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
 
 No program shows these. The first three faults were seen when code ran on a device. The last comes

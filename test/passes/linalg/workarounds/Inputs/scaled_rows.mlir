@@ -1,6 +1,6 @@
 // A sum over rows of elements that are multiplied by a scalar. Codegen/LLVMGPU/
 // LLVMGPUVectorDistribute.cpp finds no layout for the scalar. So do sums of values converted to i64.
-// Workaround: runtime/targets/base.py, WITHOUT_SHARED_ROWS
+// Workaround: runtime/targets/base.py, SIMPLE_LOOPS
 // TARGET: cuda
 // FAILS: failed to distribute
 
