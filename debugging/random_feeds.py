@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import ml_dtypes
 import numpy as np
 
-from ..dialects.symbolic import Dim, parse_dim
+from ..dialects.symbolic import Dim
+from ..dialects.symbolic_syntax import parse_dim
 from ..errors import FeedError
 from ..runtime.metadata import TensorSpec
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.dialects import graph
-from graphc.dialects.symbolic import parse_dim
+from graphc.dialects.symbolic_syntax import parse_dim
 from graphc.mlir import func, ir
 
 ALIVE: list[ir.Module] = []

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...mlir import ir
-from ..symbolic import Dim, parse_dim
+from ..symbolic import Dim
+from ..symbolic_syntax import parse_dim
 from . import elements
 from .fields import Field
 from .types import dtype_of, element_type

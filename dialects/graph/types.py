@@ -12,7 +12,8 @@ import ml_dtypes
 import numpy as np
 
 from ...mlir import ir
-from ..symbolic import Dim, parse_dim
+from ..symbolic import Dim
+from ..symbolic_syntax import parse_dim
 
 _DYNAMIC = ir.ShapedType.get_dynamic_size()
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...dialects import graph
 from ...dialects.locations import node_name
-from ...dialects.symbolic import Dim, parse_dim
+from ...dialects.symbolic import Dim
+from ...dialects.symbolic_syntax import parse_dim
 from ...errors import InvalidDimError
 from ...mlir import ir
 from ..infra.base import Pass, PassState, functions

@@ -17,8 +17,8 @@ from graphc.dialects.symbolic import (
     is_symbol_name,
     maximum,
     minimum,
-    parse_dim,
 )
+from graphc.dialects.symbolic_syntax import parse_dim
 
 NAMES = ("a", "b", "seq.len")
 sizes = st.fixed_dictionaries({name: st.integers(0, 40) for name in NAMES})

@@ -14,7 +14,8 @@ from pathlib import Path
 import onnx
 
 from ....dialects import graph
-from ....dialects.symbolic import Dim, parse_dim
+from ....dialects.symbolic import Dim
+from ....dialects.symbolic_syntax import parse_dim
 from ....errors import InvalidModelError, UnsupportedModelError
 from ....mlir import func, ir
 from ....onnx_names import read_names

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphc.dialects import graph
-from graphc.dialects.symbolic import parse_dim
+from graphc.dialects.symbolic_syntax import parse_dim
 from graphc.mlir import ir
 
 

@@ -5,7 +5,7 @@ import pytest
 from rewriting import rewrite
 
 from graphc.dialects import graph
-from graphc.dialects.symbolic import parse_dim
+from graphc.dialects.symbolic_syntax import parse_dim
 
 
 def half(x, which):
