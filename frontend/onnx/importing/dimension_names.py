@@ -2,7 +2,8 @@
 
 Sizes of one name are one size, as ONNX's specification has it. Exporters also write texts that
 only say that a size is not known: ``?``, ``None``, ``-1``, nothing at all. Where these stand on two
-axes the sizes have nothing to do with each other, and each gets a name by its input and axis.
+axes the sizes have nothing to do with each other, and each gets a name by its input and axis. A
+formula of sizes that nothing gives, such as ``2*h`` if no axis is ``h``, is a name like others.
 """
 
 import re
@@ -11,7 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 import onnx
 
-from ....dialects.symbolic import ComplexityError, Dim, is_symbol_name, parse_dim
+from ....dialects.symbolic import ComplexityError, Dim, is_symbol_name
+from ....dialects.symbolic_syntax import parse_dim
 from ....errors import LimitError
 
 _NO_NAMES = frozenset(
@@ -22,23 +24,27 @@ Size = onnx.TensorShapeProto.Dimension
 
 
 class DimensionNames:
-    """Reads the sizes of the inputs `infos`, one model's."""
+    """Reads the sizes of the inputs `infos`, one model's; those of the names `given` are known."""
 
-    def __init__(self, infos: Iterable[onnx.ValueInfoProto]):
+    def __init__(self, infos: Iterable[onnx.ValueInfoProto], given: Collection[str] = ()):
         self._symbols: dict[str, str] = {}
-        """The names that are no symbols of ours, and what stands for each."""
+        """The names that are no symbols of ours, nor formulas of known ones, and what stands for
+        each."""
         self.taken: set[str] = set()
         """All symbols so far, those of sizes without a name included."""
         self._serials: Counter[str] = Counter()
-        foreign: dict[str, None] = {}
+        sizes: dict[str, Dim | None] = {}
         for info in infos:
             for axis, dim in enumerate(info.type.tensor_type.shape.dim):
                 if is_name(dim):
-                    size = _parse(dim.dim_param, f"input '{info.name}', axis {axis}")
-                    self.taken |= size.symbols() if size is not None else set()
-                    foreign |= {dim.dim_param: None} if size is None else {}
-        for text in foreign:
-            self._symbols[text] = self.fresh(text)
+                    where = f"input '{info.name}', axis {axis}"
+                    sizes[dim.dim_param] = _parse(dim.dim_param, where)
+        known = {str(size) for size in sizes.values() if size is not None and size.is_symbol}
+        known.update(given)
+        read = {text: size for text, size in sizes.items() if size and size.symbols() <= known}
+        for size in read.values():
+            self.taken |= size.symbols()
+        self._symbols |= {text: self.fresh(text) for text in sizes if text not in read}
 
     def read(self, dim: Size, name: str, axis: int) -> int | Dim:
         """The size of an axis of input `name`."""

@@ -87,7 +87,7 @@ class Importer:
         self.model = model
         self.owned = owned
         self.folder = folder
-        self.names = DimensionNames(model.graph.input)
+        self.names = DimensionNames(model.graph.input, dims)
         self.dims = self.names.resolve(dims)
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.unsupported: list[UnsupportedNode] = []

@@ -58,6 +58,16 @@ def test_different_names_stay_different():
     assert shapes == ["batch_size_1xbatch_sizexf32", "d___xd____1xf32", "x3_0xf32", "x3_0_1xf32"]
 
 
+def test_formulas_of_sizes_that_no_axis_has():
+    """ONNX Runtime takes them for names, whose sizes follow from nothing."""
+    model = model_with(["2*h", "h - 1"], ["2*h", "n", "2*n"])
+    assert returned(model) == ["d_2_hxh___1xf32", "d_2_hxnx2*nxf32"]
+    assert returned(model, dims={"2*h": 6})[0] == "6xh___1xf32"
+    compiled = graphc.compile(model)
+    shapes = [(5, 4), (5, 3, 6)]
+    assert [y.shape for y in compiled.run(None, _ones(*shapes))] == shapes
+
+
 def test_names_that_are_taken_away():
     model = model_with(["n", 2, "m"], ["n", "2*n + m"], ["n + 1", "k"])
     assert returned(model, independent_dims=["n"]) == [

@@ -125,8 +125,9 @@ def _symbolic(*dims: int | str) -> onnx.ModelProto:
 def test_symbolic_dimensions():
     assert returned(_symbolic("batch", 3)) == ["batchx3xf32"]
     assert returned(_symbolic("2*n + 1", "n")) == ["2*n + 1xnxf32"]
-    assert returned(_symbolic("past_sequence_length + 1")) == ["past_sequence_length + 1xf32"]
-    assert returned(_symbolic("floor(n/2)", "a-b")) == ["floor_n_2_xa - bxf32"]
+    past = _symbolic("past_sequence_length + 1", "past_sequence_length")
+    assert returned(past) == ["past_sequence_length + 1xpast_sequence_lengthxf32"]
+    assert returned(_symbolic("floor(n/2)", "a-b")) == ["floor_n_2_xa_bxf32"]
     assert returned(_symbolic("a b", "5x")) == ["a_bxd_5xxf32"]
     model = _symbolic("n")
     model.graph.input[0].type.tensor_type.shape.dim[0].ClearField("dim_param")
@@ -135,8 +136,10 @@ def test_symbolic_dimensions():
 
 def test_dimensions_are_given_sizes():
     model = _symbolic("n", "2*n + m")
-    assert returned(model, dims={"n": 4}) == ["4xm + 8xf32"]
+    assert returned(model, dims={"n": 4}) == ["4xd_2_n___mxf32"]
+    assert returned(model, dims={"m": 1}) == ["nx2*n + 1xf32"]
     assert returned(model, dims={"n": 4, "m": 1}) == ["4x9xf32"]
+    assert returned(_symbolic("past + 1"), dims={"past": 16}) == ["17xf32"]
     assert returned(model, dims={"n": 0, "m": 0}) == ["0x0xf32"]
 
 
