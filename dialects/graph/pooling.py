@@ -5,11 +5,12 @@ from typing import Unpack
 
 import numpy as np
 
+from ..symbolic import at_least
 from .attributes import Bool, Int, Ints, Str
 from .base import GraphOp, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .elementwise import require_float, require_number
 from .traits import MixedPrecision
-from .types import StaticShape, TensorType, is_float
+from .types import StaticShape, TensorType, is_float, type_of
 from .window import (
     StepAttrs,
     WindowAttrs,
@@ -67,9 +68,15 @@ class MaxPoolOp(Pool, name="max_pool"):
 
 def has_full_windows(op: MaxPoolOp) -> bool:
     """Return whether every window of `op` has an element of the image, whatever its size."""
-    attrs = op.attrs
-    borders = zip(attrs["kernel"], attrs["dilations"], attrs["low"], attrs["high"], strict=True)
-    return all(max(low, high) <= (size - 1) * step for size, step, low, high in borders)
+    attrs, x = op.attrs, type_of(op.x)
+    _, _, extents = split_layout(x.shape, attrs["layout"])
+    borders = zip(
+        attrs["kernel"], attrs["dilations"], attrs["low"], attrs["high"], extents, strict=True
+    )
+    return all(
+        max(low, high) <= (size - 1) * step and (low == 0 or at_least(extent, step))
+        for size, step, low, high, extent in borders  # a step may leap over a smaller image
+    )
 
 
 class MaxPoolWithIndicesOp(GraphOp, name="max_pool_with_indices"):
