@@ -63,10 +63,12 @@ def pool_quantized(op: graph.MaxPoolOp) -> Any:
 @rewrite(graph.ReshapeOp, graph.SliceOp, graph.GatherOp, graph.ExpandOp)
 def move_quantized(op: Any) -> Any:
     """``reshape(dequantize(x, s, z))  -->  dequantize(reshape(x), s, z)`` for one scale, and
-    likewise for `slice`, `gather` and `expand`: fewer bytes move. Exact, for indices within
-    bounds."""
+    likewise for `slice`, `gather` and `expand`: fewer bytes move. Exact; in a constant table, for
+    indices within bounds."""
     inner = _dequantized_alike(op.x)
     if inner is None:
+        return None
+    if isinstance(op, graph.GatherOp) and not _stays_inside(op, inner):
         return None
     moved = graph.build(type(op), [inner.x, *list(op.operation.operands)[1:]], op.attrs)
     return graph.dequantize(moved, inner.scale, inner.zero_point, **inner.attrs)
@@ -119,6 +121,17 @@ def _dequantized_alike(value: ir.Value) -> graph.DequantizeOp | None:
         return None
     is_alike = graph.type_of(op.scale).shape == graph.type_of(op.zero_point).shape == ()
     return op if is_alike else None
+
+
+def _stays_inside(op: graph.GatherOp, table: graph.DequantizeOp) -> bool:
+    """Return whether `op` takes elements of its table alone, or an integer of 0 is one as well:
+    outside of a table are zeros, by which windows of unknown size are padded."""
+    if constant_scalar(table.zero_point) == 0 or constant_array(table.x) is not None:
+        return True
+    indices, extent = constant_array(op.indices), graph.type_of(op.x).shape[op.axis]
+    if indices is None or not isinstance(extent, int):
+        return False
+    return bool(((indices >= -extent) & (indices < extent)).all())
 
 
 def _equal(a: ir.Value, b: ir.Value) -> bool:

@@ -96,6 +96,37 @@ def test_other_borders_are_kept(context, border):
 
 
 @pytest.mark.parametrize(
+    ("indices", "zero", "moves"),
+    [([0, 3], 3, False), ([0, 2], 3, True), ([0, 3], 0, True), (None, 3, False), (None, 0, True)],
+)
+def test_elements_outside_of_a_table_stay_zeros(context, indices, zero, moves):
+    """A gather gives zeros for them, which windows of unknown size are padded with."""
+
+    def build(x, at):
+        taken = at if indices is None else c(indices, np.int64)
+        return graph.gather(_dequantized(x, zero=zero), taken, axis=0)
+
+    module = build_module(build, "3x5xui8", "2xi64")
+    run_pipeline(module, "graph-simplify,canonicalize")
+    names = ["gather", "dequantize"]
+    assert op_names(module) == (names if moves else names[::-1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "moves"), [("1x2xhx8", False), ("1x2x1x8", False), ("1x2x2x8", True)]
+)
+def test_windows_that_leap_over_the_image_are_of_floats(context, shape, moves):
+    """A window of padding alone is -inf, and no integer stands for that."""
+    leaping = window([2, 3], low=[1, 0], high=[1, 0]) | {"dilations": [2, 1]}
+    module = build_module(
+        lambda x: graph.max_pool(_dequantized(x), **leaping, layout=FIRST), f"{shape}xui8"
+    )
+    run_pipeline(module, "graph-simplify,canonicalize")
+    names = ["max_pool", "dequantize"]
+    assert op_names(module) == (names if moves else names[::-1])
+
+
+@pytest.mark.parametrize(
     ("scale", "zero"), [(0.5, 3), (0.25, 4), (np.nan, 3), (1e-45, 3), (np.inf, 3)]
 )
 def test_other_scales_are_kept(context, scale, zero):
