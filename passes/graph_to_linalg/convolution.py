@@ -81,12 +81,12 @@ def _stored(weights: Operand) -> Operand:
     return replace(weights, lowered=behind_barrier(ctx, weights.value, weights.type))
 
 
-def _materialized_if_dynamic(image: Operand) -> Operand:
-    """`image`, materialized on CPUs if its size is dynamic: the backend fuses the cast of an 8-bit
-    image into a depthwise convolution, and fails to bound its stack allocation where a row has one
-    window."""
+def _materialized(image: Operand) -> Operand:
+    """`image`, materialized on CPUs: the backend fuses the cast of an 8-bit image into a
+    convolution, and fails to bound its stack allocation where a row has one window and is cut to
+    that, or, in depthwise ones, is of dynamic size."""
     ctx = image.ctx
-    if image.type.is_static or ctx.gpu or ctx.in_kernel:
+    if ctx.gpu or ctx.in_kernel or image.array is not None:
         return image
     return replace(image, lowered=behind_barrier(ctx, image.value, image.type))
 
@@ -114,14 +114,16 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
     kernel = [graph.static_size(size) for size in w.shape[:-2]]
 
     def reachable(x: Operand) -> Operand:
-        return within_reach(x, kernel, windows.dilations, result.shape[1:-1])
+        cut = within_reach(x, kernel, windows.dilations, result.shape[1:-1])
+        return x if cut is x else _materialized(cut)
 
     if groups == 1:
         x = reachable(padded(x, *pads, 0))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
         x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
-        x = _materialized_if_dynamic(reachable(x))
+        cut = reachable(x)
+        x = cut if x.type.is_static or cut is not x else _materialized(x)
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:

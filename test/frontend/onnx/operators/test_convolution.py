@@ -327,6 +327,22 @@ def test_one_window_and_elements_behind_it():
     cases.compare_with_onnxruntime()
 
 
+@pytest.mark.parametrize(("features", "group"), [(4, 1), (5, 5)])
+def test_one_window_of_an_image_of_bytes(features, group):
+    """The backend may fail to bound the stack that a cast within such a convolution takes."""
+    cases = Cases(opset=21)
+    random = np.random.default_rng(0)
+    x = random.integers(-128, 128, (2, 5, 6, 4)).astype(np.int8)
+    w = random.integers(-128, 128, (features, 5 // group, 3, 2)).astype(np.int8)
+    scales, zeros = np.full(features, 0.02, np.float32), np.zeros(features, np.int8)
+    parameters = [np.float32(0.01), np.int8(-128), w, scales, zeros]
+    rest = [*map(const, parameters), const(np.float32(0.2)), const(np.int8(3))]
+    shape = {"group": group, "pads": [1, 1, 0, 0], "strides": [1, 3], "dilations": [1, 2]}
+    for image in (x, Feed(x, ["n", 5, "rows", 4])):
+        cases.add("QLinearConv", image, *rest, **shape)
+    cases.compare_with_onnxruntime()
+
+
 @pytest.mark.parametrize("channels", [1, "channels"])
 def test_pieces_apart_of_what_is_looked_up(channels):
     # The backend would compute all of the image anew for each window, with memory for it.
