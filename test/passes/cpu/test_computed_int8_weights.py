@@ -1,10 +1,9 @@
 """Matmuls of 8-bit integers whose second matrix is computed: exact, by the kernels for weights."""
 
 import numpy as np
-import onnxruntime
 import pytest
 from int8_pipeline import HALF, extreme_bytes, own_unit, pipeline_of, require
-from numerics import build_model
+from numerics import build_model, evaluate
 from onnx import helper
 
 import graphc
@@ -55,7 +54,7 @@ def test_matmul_integer(unit, named):
     )
     results = [f"y{number}" for number in numbers]
     model = build_model([case[0] for case in cases], inputs, results, constants)
-    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, feeds)
+    expected = evaluate(model, feeds)  # ONNX Runtime's sums of pairs saturate on AVX2
     with graphc.compile(model, pipeline=pipeline_of(unit), threads=2) as compiled:
         assert compiled.report.rewrites["pack-int8-matmul"].count == len(numbers)
         for ours, theirs in zip(compiled.run(None, feeds), expected, strict=True):
