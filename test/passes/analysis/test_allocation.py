@@ -169,12 +169,18 @@ def peaks(made: onnx.ModelProto, side_by_side: bool = True, **dims: int) -> tupl
         return predicted, compiled.peak_memory(feeds)
 
 
+TRANSFORMER = pytest.param(
+    transformer,
+    marks=pytest.mark.xfail(
+        host_vector_bits() < 512, strict=True, reason="with AVX2 it takes an eighth more: holes"
+    ),
+)
 MODELS = [
     convolutions,
     inverted_residual,
     pool,
     response_normalization,
-    transformer,
+    TRANSFORMER,
     joined,
     behind_a_constant,
     rows_joined,
@@ -182,22 +188,17 @@ MODELS = [
 ]
 
 
-WITHIN = 0.02 if host_vector_bits() >= 512 else 0.15
-"""Part of the memory by which predictions may be off. With vectors of 256 bits, a run of
-`transformer` takes an eighth more than predicted."""
-
-
 @pytest.mark.parametrize("made", MODELS)
 def test_a_run_allocates_what_is_predicted(made):
     predicted, measured = peaks(made())
-    assert predicted == pytest.approx(measured, rel=WITHIN)
+    assert predicted == pytest.approx(measured, rel=0.02)
 
 
-@pytest.mark.parametrize("made", [transformer, joined, rows_joined, branches])
+@pytest.mark.parametrize("made", [TRANSFORMER, joined, rows_joined, branches])
 def test_a_run_of_one_dispatch_at_a_time_allocates_what_is_predicted(made):
     """The other models are chains, of which nothing runs side by side."""
     predicted, measured = peaks(made(), side_by_side=False)
-    assert predicted == pytest.approx(measured, rel=WITHIN)
+    assert predicted == pytest.approx(measured, rel=0.02)
 
 
 def test_sizes_that_the_run_decides():
@@ -208,4 +209,4 @@ def test_sizes_that_the_run_decides():
     x = made.add("MatMul", x, made.weight(128, 64))
     made.add("MatMul", x, made.weight(64, 8), output="y")
     predicted, measured = peaks(made.model(["batch", 32], ["batch", 8]), batch=100)
-    assert predicted == pytest.approx(measured, rel=WITHIN)
+    assert predicted == pytest.approx(measured, rel=0.02)
