@@ -15,6 +15,7 @@ from fuzz.qdq import same_ending
 from fuzz.qdq.check_qdq import (
     check_inputs,
     most_steps,
+    problem_of_change,
     problem_of_layer,
     quantized_inputs,
     with_quantized_outputs,
@@ -160,6 +161,19 @@ def test_small_results_of_functions_are_as_good_as_those_of_one():
     assert "is off by" in problem_of_layer(layer, np.float32([4e-6, 0]), False)
     assert problem_of_layer(layer, np.float32([np.nan, 0]), False)
     assert problem_of_layer(layer, np.float64([4.1723e-7, 3e-9]), False)
+
+
+def test_outputs_change_in_what_rounding_leaves_open_alone():
+    """The backend fuses other loops into a reduction if a quantised operand of it is an output,
+    too; then the sum has another order."""
+    wanted, error = np.float32([-0.098786, 2]), np.float32(1e-5)
+    layer = JudgedLayer("y", wanted, wanted - error, wanted + error)
+    assert not problem_of_change(layer, wanted, wanted + error / 2, False)
+    assert "changes if" in problem_of_change(layer, wanted, wanted + np.float32(0.1), False)
+    steps = np.arange(3, dtype=np.uint8)
+    layer = JudgedLayer("q", steps, steps, steps + np.uint8(1))
+    assert not problem_of_change(layer, steps, steps, False)
+    assert "changes if" in problem_of_change(layer, steps, steps + np.uint8(1), False)
 
 
 def test_how_many_steps_chance_explains():
