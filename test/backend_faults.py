@@ -26,6 +26,8 @@ import numpy as np
 from graphc.mlir import ir
 from graphc.passes.infra.pipeline import run_pipeline
 from graphc.runtime import resolve_target
+from graphc.runtime.device import buffers
+from graphc.runtime.device.device import open_device
 from graphc.runtime.iree_compile.compiler import find_compiler
 
 FOLDER = Path(__file__).parent / "passes" / "linalg" / "workarounds" / "Inputs"
@@ -80,14 +82,41 @@ class Program:
     ) -> list[np.ndarray]:
         """The results of ``main`` of `feeds`, on one thread."""
         results = self.load(folder, worked_around=worked_around)(*feeds)
-        several = results if isinstance(results, tuple | list) else [results]
-        return [np.asarray(each) for each in several]
+        return [np.asarray(each) for each in _several(results)]
 
     def load(self, folder: Path, *, worked_around: bool = False) -> Callable[..., Any]:
         """``main``, which runs on one thread."""
+        config = iree.runtime.Config("local-sync")
+        return self._load(folder, config, worked_around=worked_around)
+
+    def load_on_device(
+        self, folder: Path, *, worked_around: bool = False
+    ) -> Callable[..., list[np.ndarray]]:
+        """``main``, which runs on the device of the target, in each call with other buffers."""
+        (target,) = self.lines("TARGET")
+        device = open_device(resolve_target(target).driver)
+        config = iree.runtime.Config(device=device.hal)
+        main = self._load(folder, config, worked_around=worked_around)
+        kept: list[Any] = []
+
+        def call(*feeds: np.ndarray) -> list[np.ndarray]:
+            views = [buffers.upload(device, each) for each in feeds]
+            results = main(*(iree.runtime.DeviceArray(device.hal, each) for each in views))
+            kept.append((views, results))
+            return [buffers.download(device, each._buffer_view, each.dtype)
+                    for each in _several(results)]  # fmt: skip
+
+        return call
+
+    def _load(
+        self, folder: Path, config: iree.runtime.Config, *, worked_around: bool
+    ) -> Callable[..., Any]:
         done = self.compile(folder, worked_around=worked_around)
         assert done.returncode == 0, done.stderr
-        config = iree.runtime.Config("local-sync")
         contents = (folder / "module.vmfb").read_bytes()
         module = iree.runtime.VmModule.copy_buffer(config.vm_instance, contents)
         return iree.runtime.load_vm_module(module, config)["main"]
+
+
+def _several(results: Any) -> Any:
+    return results if isinstance(results, tuple | list) else [results]

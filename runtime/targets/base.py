@@ -35,7 +35,7 @@ SPIRV_FLAGS: Flags = (
     # With it, layer normalizations that return statistics have vectors of 8 elements, which SPIR-V
     # has not.
     "--iree-dispatch-creation-enable-aggressive-fusion=false",
-    # Cooperative matrices reject transposed operands; our own passes place transposes.
+    # Transposes stay where our own passes have placed them.
     "--iree-global-opt-propagate-transposes=false",
 )
 """Additional backend flags of targets with SPIR-V code."""

@@ -69,7 +69,7 @@ VULKAN = Target(
         *without_plugins("vulkan_spirv"),
         *SPIRV_FLAGS,
         "--iree-hal-target-device=vulkan",
-        "--iree-hal-memoization=false",  # memoized command buffers reused the first call's data
+        "--iree-hal-memoization=false",  # copies would be those of the first call
     ),
     variants=_vulkan_variants(),
     variant="host",

@@ -23,17 +23,12 @@ them about, as what they avoid is lost after the lowering, or arises in it.
 - ``passes/graph_to_linalg/padding.py``: ``fused_padding``
 - ``passes/graph_to_linalg/pooling.py``: ``accumulated_pools``, ``blocked_sizes``, ``untiled_loops``
 - ``passes/graph_to_linalg/positions.py``: ``copied_positions``
+- ``passes/graph_to_linalg/reduction.py``: ``unfinished_reduction``
 - ``passes/graph_to_linalg/shapes.py``: ``scalars_as_rows``, ``size_as_data``
 - ``passes/graph_to_linalg/sorting.py``: ``copy_dispatch``, ``unit_axes_in_loops``
 - ``passes/graph_to_linalg/unit_axes.py``: ``unit_axes``
-- ``runtime/targets/base.py``: ``blocked_sizes``, ``fused_reductions``, ``scaled_rows``
+- ``runtime/targets/base.py``: ``bf16_matmul``, ``blocked_sizes``, ``fused_reductions``,
+  ``scaled_rows``
 - ``runtime/targets/cpu.py``: ``large_vectors``, ``reduction_of_several_uses``
-
-No program shows these. The first three faults were seen when code ran on a device. The last comes
-up in no form that was tried: transposed matmuls and attention of f16 and f32, for ampere and rdna3:
-
-- ``runtime/targets/vulkan.py``: command buffers of the first call that a second one reuses
-- ``runtime/targets/base.py``, `SPIRV_NARROW_FLOATS`: lost bits of bf16
-- ``passes/graph_to_linalg/reduction.py``, `complete`: elements read before they are written
-- ``runtime/targets/base.py``, `SPIRV_FLAGS`: transposed operands of cooperative matrices
+- ``runtime/targets/vulkan.py``: ``recorded_copies``
 """

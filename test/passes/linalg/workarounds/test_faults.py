@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backend_faults import FOLDER, Program
+from devices import needs_vulkan
 
 import graphc
 from graphc.runtime.iree_compile.compiler import find_compiler
@@ -155,6 +156,24 @@ def test_a_reduction_is_repeated(tmp_path):
     assert times[False] > 5 * times[True]
 
 
+@needs_vulkan
+@pytest.mark.parametrize("worked_around", [False, True])
+def test_a_workgroup_reads_what_others_have_not_written(worked_around, tmp_path):
+    rows = RNG.standard_normal((64, 128)).astype(np.float32)
+    main = Program("unfinished_reduction").load_on_device(tmp_path, worked_around=worked_around)
+    assert differ(main(rows), [rows - rows.sum(0)]) != worked_around
+
+
+@needs_vulkan
+@pytest.mark.parametrize("worked_around", [False, True])
+def test_copies_are_those_of_the_first_call(worked_around, tmp_path):
+    main = Program("recorded_copies").load_on_device(tmp_path, worked_around=worked_around)
+    lengths = [np.full(3, length) for length in (3, 5, 2, 9)]
+    are_right = [np.array_equal(main(each)[0], each) for each in lengths]
+    assert are_right[0]
+    assert all(are_right) == worked_around
+
+
 def test_waits_are_merged_one_by_one(tmp_path):
     """The time that a pass of the compiler takes, in seconds."""
     program, flags = Program("many_results"), ["--mlir-timing", "--mlir-timing-display=list"]
@@ -170,6 +189,7 @@ def test_waits_are_merged_one_by_one(tmp_path):
 def test_every_program_is_tested():
     named = {each.name for each in REJECTED + INCOMPLETE} | {*MISCOMPUTED}
     named |= {"collapsed_broadcasts", "repeated_reductions", "many_results"}
+    named |= {"unfinished_reduction", "recorded_copies"}
     assert {each.name for each in PROGRAMS} == named
 
 
