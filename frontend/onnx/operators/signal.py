@@ -108,7 +108,9 @@ def _fitted(x: ir.Value, sizes) -> ir.Value:
 @onnx_op("STFT", since=17)
 def stft(signal, frame_step, window=None, frame_length=None, *, node, onesided=1):
     type_ = graph.type_of(signal)
-    if type_.rank != 3:
+    if type_.rank == 2:  # real signals without an axis of parts, which ONNX Runtime takes
+        signal = graph.reshape(signal, shape=[*type_.shape, 1])
+    elif type_.rank != 3:
         raise graph.TypeRuleError(f"needs a batch of signals, not {type_}")
     (step,) = require_sizes(frame_step, node, "frame_step")
     if isinstance(step, int) and step < 1:

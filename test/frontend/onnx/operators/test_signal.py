@@ -77,6 +77,8 @@ def test_stft():
     named = Feed(signal, ["batch", "length", 1])
     cases.add("STFT", named, np.array(8), window, const(16), tolerance=LOOSE)
     cases.add("STFT", _floats(2, 20, 1), const(8), const(window), tolerance=LOOSE)  # one frame
+    cases.add("STFT", _floats(2, 40), const(8), window, tolerance=LOOSE)  # real, without parts
+    cases.add("STFT", Feed(_floats(3, 40), ["batch", "n"]), const(8), window, tolerance=LOOSE)
     named = Feed(_floats(1, 300, 1), ["batch", "samples", 1])
     cases.add("STFT", named, const(40), const(np.hanning(256).astype(np.float32)), tolerance=LOOSE)
     cases.compare_with_onnxruntime()
