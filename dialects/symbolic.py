@@ -19,55 +19,28 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
-
-class UndecidableError(Exception):
-    """A question about symbolic sizes whose answer depends on their values."""
-
-
-class ComplexityError(ValueError):
-    """A size whose formula exceeds `MAX_ATOMS`; no meaningful size is that long."""
-
-
-MAX_ATOMS = 1 << 14
-"""Names, numbers and calls in a formula; long names count more. Some operations double it: in
-programs that compute with sizes as with data it would grow without end."""
-
-LONG = 64
-"""Atoms beyond which a size is better given a name than computed with: the number of elements of an
-image whose height and width have so many stays below `MAX_ATOMS`."""
+from .symbolic_terms import (
+    EXTREMA,
+    LONG,
+    MAX_ATOMS,
+    QUOTIENT,
+    Atom,
+    Call,
+    ComplexityError,
+    Monomial,
+    UndecidableError,
+    both_orders,
+    is_nonnegative,
+    length,
+    single_call,
+)
 
 _MAX_COEFFICIENT = (1 << 63) - 1
 
 _MAX_QUOTIENTS = 4
 """In a sum of more of them none is bounded by its dividend: the order of doing so matters, and all
 are tried."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """An atom: `function` of dimensions, such as ``floordiv(h - 1, 2)``."""
-
-    function: str
-    arguments: tuple["int | Dim", ...]
-
-    @functools.cached_property
-    def atoms(self) -> int:
-        """The length of the formula."""
-        return 1 + sum(a.atoms if isinstance(a, Dim) else 1 for a in self.arguments)
-
-    @functools.cached_property
-    def text(self) -> str:
-        """The call as text, such as ``floordiv(h - 1, 2)``."""
-        return f"{self.function}({', '.join(map(str, self.arguments))})"
-
-    def __str__(self) -> str:
-        return self.text
-
-
-Atom = str | Call
-Monomial = tuple[Atom, ...]  # sorted by spelling; () is the constant term
 
 
 class Dim:
@@ -84,7 +57,7 @@ class Dim:
     def __init__(self, terms: Mapping[Monomial, int]):
         self.atoms = 0
         for monomial, coefficient in terms.items():
-            self.atoms += 1 + sum(map(_length, monomial))
+            self.atoms += 1 + sum(map(length, monomial))
             if self.atoms > MAX_ATOMS or abs(coefficient) > _MAX_COEFFICIENT:
                 raise ComplexityError("a size has no formula of reasonable length")
         ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))
@@ -123,11 +96,15 @@ class Dim:
 
     def evaluate(self, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
         """Replace the named sizes found in `sizes`; an ``int`` once none is left."""
+        return self.with_atoms(lambda atom: _evaluate_atom(atom, sizes))
+
+    def with_atoms(self, changed: "Callable[[Atom], int | Dim]") -> "int | Dim":
+        """The sum with each atom `changed`."""
         total: int | Dim = 0
         for monomial, coefficient in self.terms:
             product: int | Dim = coefficient
             for atom in monomial:
-                product = product * _evaluate_atom(atom, sizes)
+                product = product * changed(atom)
             total = total + product
         return total
 
@@ -195,10 +172,6 @@ class Dim:
         return self - floordiv(self, other) * other
 
 
-def _length(atom: Atom) -> int:
-    return 1 + len(atom) // 64 if isinstance(atom, str) else atom.atoms
-
-
 def is_symbol_name(name: str) -> bool:
     """Return whether `name` can name a dimension: words of letters, digits and ``_``, joined by
     dots."""
@@ -230,20 +203,47 @@ def ceildiv(a: "int | Dim", b: "int | Dim") -> "int | Dim":
 
 def maximum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     """The larger of two sizes, decided where their difference shows its sign."""
-    if isinstance(a, int) and isinstance(b, int):
-        return max(a, b)
-    if a == b or at_least(a, b):
-        return a
-    return b if at_least(b, a) else _call("max", *sorted((a, b), key=str))
+    return _extremum("max", a, b)
 
 
 def minimum(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     """The smaller of two sizes, decided where their difference shows its sign."""
+    return _extremum("min", a, b)
+
+
+def _extremum(function: str, a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    """The size that is the maximum or minimum, or the call, without what another one within it
+    makes superfluous: ``max(0, n - 1)`` for ``max(0, max(1, n) - 1)``."""
+
+    def is_beyond(one: "int | Dim", other: "int | Dim") -> bool:
+        return at_least(one, other) if function == "max" else at_least(other, one)
+
     if isinstance(a, int) and isinstance(b, int):
-        return min(a, b)
-    if a == b or at_least(b, a):
-        return a
-    return b if at_least(a, b) else _call("min", *sorted((a, b), key=str))
+        return a if is_beyond(a, b) else b
+    a, b = sorted((a, b), key=str)
+    if is_same(a, b):
+        return _shorter(a, b)
+    pairs = (a, b), (b, a)
+    if (found := next((one for one, other in pairs if is_beyond(one, other)), None)) is not None:
+        return found
+    for outer, inner in pairs:
+        call, more = _shifted_call(inner, function)
+        for argument, other in both_orders(call):
+            if is_beyond(outer, argument + more):
+                return _extremum(function, outer, other + more)
+    return _call(function, a, b)
+
+
+def _shorter(a: "int | Dim", b: "int | Dim") -> "int | Dim":
+    return min(a, b, key=lambda size: (len(str(size)), str(size)))
+
+
+def _shifted_call(a: "int | Dim", function: str) -> tuple[Call | None, int]:
+    """The call of `function` that `a` is but for a number, and that number."""
+    terms = dict(_dim(a).terms)
+    more = terms.pop((), 0)
+    call = single_call(next(iter(terms), ()), (function,))
+    return (call, more) if call is not None and [*terms.values()] == [1] else (None, 0)
 
 
 def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
@@ -252,10 +252,10 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     A size that is never 1, such as ``2*h``, is the common size. Raises ValueError when both are
     known and neither is 1 nor equal to the other.
     """
-    if a == b or b == 1:
-        return a
     if a == 1:
         return b
+    if a == b or b == 1:
+        return a
     if isinstance(a, int) and isinstance(b, int):
         raise ValueError(f"sizes {a} and {b} do not broadcast")
     if isinstance(a, int):
@@ -263,6 +263,8 @@ def broadcast(a: "int | Dim", b: "int | Dim") -> "int | Dim":
     if isinstance(b, int):
         return b
     a, b = sorted((a, b), key=str)
+    if is_same(a, b):
+        return _shorter(a, b)
     for size in (a, b):
         if _is_never_one(size):
             return size
@@ -303,12 +305,49 @@ def _parts(a: "int | Dim") -> set[int | Dim]:
 
 def _arguments(a: Dim, function: str) -> tuple[int | Dim, ...]:
     """The arguments of `a` where it is a call of `function` and nothing else."""
-    if len(a.terms) != 1:
-        return ()
-    monomial, coefficient = a.terms[0]
-    if coefficient != 1 or len(monomial) != 1 or not isinstance(monomial[0], Call):
-        return ()
-    return monomial[0].arguments if monomial[0].function == function else ()
+    call, more = _shifted_call(a, function)
+    return call.arguments if call is not None and not more else ()
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def is_same(a: "int | Dim", b: "int | Dim") -> bool:
+    """Return whether two sizes are equal for every value of the named sizes, also where they are
+    spelled in other ways: ``n - min(n, 1)`` and ``max(0, n - 1)``."""
+    difference = a - b
+    if isinstance(difference, int) or difference.atoms > 2 * LONG:
+        return difference == 0
+    return _canonical(difference) == 0
+
+
+def _canonical(dim: Dim) -> "int | Dim":
+    """`dim` with ``a + max(0, b - a)`` for ``max(a, b)``, and so on: `_excess` is the only function
+    of two arguments that it has, so that terms cancel."""
+    return dim.with_atoms(_canonical_atom)
+
+
+def _canonical_atom(atom: Atom) -> "int | Dim":
+    if isinstance(atom, str):
+        return Dim({(atom,): 1})
+    first, second = (a if isinstance(a, int) else _canonical(a) for a in atom.arguments)
+    if atom.function == "max":
+        return first + _excess(second - first)
+    if atom.function == "min":
+        return first - _excess(first - second)
+    return FUNCTIONS[atom.function](first, second)
+
+
+def _excess(a: "int | Dim") -> "int | Dim":
+    """``max(0, a)``, where `a` begins with a positive term; that of ``-a`` follows from it."""
+    if isinstance(a, int):
+        return max(0, a)
+    if a.terms[0][1] < 0:
+        return a + _excess(-a)
+    if a.minimum is not None and a.minimum >= 0:
+        return a
+    call, more = _shifted_call(a, "max")
+    if call is not None and more <= 0 and call.arguments[0] == 0:
+        return _excess(call.arguments[1] + more)
+    return _call("max", 0, a)
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -326,8 +365,8 @@ def at_least(a: "int | Dim", b: "int | Dim") -> bool:
 def decide_equal(a: "int | Dim", b: "int | Dim") -> bool:
     """Return whether two sizes are equal; UndecidableError when that depends on their values."""
     difference = a - b
-    if isinstance(difference, int):
-        return difference == 0
+    if isinstance(difference, int) or is_same(a, b):
+        return is_same(a, b)
     for side in (difference, -difference):
         if isinstance(side, Dim) and side.minimum is not None and side.minimum > 0:
             return False
@@ -380,34 +419,40 @@ def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
 @functools.lru_cache(maxsize=1 << 14)
 def _minimum(dim: Dim) -> int | None:
     """The best lower bound that the form of `dim` shows."""
-    bounds = [_bound_of_terms(dim), *_bounds_of_maxima(dim), *_bounds_of_quotients(dim)]
+    bounds = [_bound_of_terms(dim), *_bounds_of_extrema(dim), *_bounds_of_quotients(dim)]
     return max((bound for bound in bounds if bound is not None), default=None)
 
 
 def _bound_of_terms(dim: Dim) -> int | None:
     if any(coefficient < 0 for monomial, coefficient in dim.terms if monomial):
         return None
-    if not all(_is_nonnegative(atom) for monomial, _ in dim.terms for atom in monomial):
+    if not all(is_nonnegative(atom) for monomial, _ in dim.terms for atom in monomial):
         return None
     return dict(dim.terms).get((), 0)
 
 
-def _bounds_of_maxima(dim: Dim) -> Iterator[int | None]:
-    """The bounds with one argument in place of a maximum, which is that at least: 256 for
-    ``max(256 - n, 0) + n``."""
+def _bounds_of_extrema(dim: Dim) -> Iterator[int | None]:
+    """The bounds with an argument in place of a maximum, which is that at least: 256 for
+    ``max(256 - n, 0) + n``; and with each in place of a minimum, which is one of them."""
     for monomial, coefficient in dim.terms:
-        (atom,) = monomial if len(monomial) == 1 else (None,)
-        if isinstance(atom, Call) and atom.function == "max" and coefficient > 0:
-            rest = dim - Dim({monomial: coefficient})
-            for argument in atom.arguments:
-                lower = argument * coefficient + rest
-                yield lower if isinstance(lower, int) else _bound_of_terms(lower)
+        call = single_call(monomial, EXTREMA)
+        if call is None:
+            continue
+        rest = dim - Dim({monomial: coefficient})
+        lowers = [argument * coefficient + rest for argument in call.arguments]
+        bound_of = _minimum if dim.atoms <= LONG else _bound_of_terms
+        bounds = [each if isinstance(each, int) else bound_of(each) for each in lowers]
+        known = [bound for bound in bounds if bound is not None]
+        if (call.function == "max") == (coefficient > 0):
+            yield from known
+        elif len(known) == len(bounds):
+            yield min(known)
 
 
 def _bounds_of_quotients(dim: Dim) -> Iterator[int | None]:
     """The bounds with a quotient's own bounds in its place, ``a - (b - 1) <= b * floordiv(a, b) <=
     a``: 0 for ``2*floordiv(h + 1, 2) - h``."""
-    quotients = [(term, call) for term in dim.terms if (call := _quotient(term[0])) is not None]
+    quotients = [(term, call) for term in dim.terms if (call := single_call(term[0], QUOTIENT))]
     if len(quotients) > _MAX_QUOTIENTS:
         return
     for (monomial, coefficient), call in quotients:
@@ -417,21 +462,6 @@ def _bounds_of_quotients(dim: Dim) -> Iterator[int | None]:
             lower = rest * b + (a - (b - 1) if coefficient > 0 else a) * coefficient
             bound = lower if isinstance(lower, int) else lower.minimum
             yield None if bound is None else -(-bound // b)
-
-
-def _quotient(monomial: Monomial) -> Call | None:
-    """The call of ``floordiv`` that is the whole of `monomial`."""
-    (atom,) = monomial if len(monomial) == 1 else (None,)
-    return atom if isinstance(atom, Call) and atom.function == "floordiv" else None
-
-
-def _is_nonnegative(atom: Atom) -> bool:
-    if isinstance(atom, str):
-        return True
-    bounds = [a if isinstance(a, int) else a.minimum for a in atom.arguments]
-    if atom.function == "max":
-        return any(bound is not None and bound >= 0 for bound in bounds)
-    return all(bound is not None and bound >= 0 for bound in bounds)
 
 
 def _floordiv_int(a: Dim, b: int) -> "int | Dim":
@@ -455,7 +485,7 @@ def _quotient_of(a: "int | Dim", b: int) -> "int | Dim":
     terms = dict(_dim(a).terms)
     constant = terms.pop((), 0)
     monomial, coefficient = next(iter(terms.items()))
-    call = _quotient(monomial) if len(terms) == coefficient == 1 else None
+    call = single_call(monomial, QUOTIENT) if len(terms) == coefficient == 1 else None
     if call is not None and b > 0:
         dividend, divisor = call.arguments
         if isinstance(divisor, int) and divisor > 0:

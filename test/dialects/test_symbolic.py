@@ -14,6 +14,7 @@ from graphc.dialects.symbolic import (
     ceildiv,
     decide_equal,
     floordiv,
+    is_same,
     is_symbol_name,
     maximum,
     minimum,
@@ -157,7 +158,23 @@ def test_bounds_of_maxima():
     assert (maximum(n - 4, 1) + m).minimum == 1
     assert maximum(3 - n, m - 1).minimum == -1
     assert maximum(3 - n, -m).minimum is None
-    assert (n - maximum(n, 3)).minimum is None
+    assert (n - maximum(n, 3)).minimum == -3
+    assert (n - maximum(0, n - 1)).minimum == 0
+    assert (minimum(n, m + 2) + m).minimum == 0
+    assert (n - maximum(n, m)).minimum is None
+
+
+def test_rows_before_and_behind_the_first_are_the_same():
+    """The sizes of ``x[1:]`` and ``x[:-1]``, as slices compute them."""
+    n = Dim.symbol("n")
+    behind, before = n - minimum(1, n), minimum(n, maximum(0, n - 1))
+    assert is_same(behind, before)
+    assert not is_same(behind, n)
+    assert decide_equal(behind, before)
+    assert broadcast(behind, before) in (behind, before)
+    assert is_same(maximum(0, n - 1) + minimum(1, n), n)
+    assert str(broadcast(n, before + minimum(1, n))) == "n"
+    assert str(maximum(0, maximum(0, n - 1) - 1)) == "max(0, n - 2)"
 
 
 def test_bounds_of_quotients():
