@@ -17,7 +17,6 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from .conv_weights import ConvWeights
 from .pixel_tiles import PixelTile, PixelTiles
-from .quantized_operands import has_named_planes
 
 IMAGE_RANKS = (3, 4, 5)
 """Ranks of sequences, images and volumes."""
@@ -91,8 +90,6 @@ class DirectConv(Rewrite):
             return "only f32 is convolved directly"
         if isinstance(image[-1], Dim):
             return "the number of channels is not known at compile time"
-        if has_named_planes(op):
-            return "the number of planes of a volume is not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matmul"
         if at_least(MIN_PIXELS - 1, result[-2]):

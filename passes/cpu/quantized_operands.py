@@ -105,17 +105,9 @@ def reason_against_conv(
     `fewest` see `reason_against_group`."""
     if weights.ndim > MAX_CONV_RANK:
         return "it has more than three spatial axes"
-    if has_named_planes(op):
-        return "the number of planes of a volume is not known at compile time"
     if op.attrs["groups"] > 1 and weights.shape[1] == 1:
         return reason_against_channels(weights.shape[0], op.attrs["groups"])
     return reason_against_group(weights.shape[1], op.attrs["groups"], fewest)
-
-
-def has_named_planes(op: graph.ConvOp) -> bool:
-    """Return whether `op` convolves a volume whose planes have no known number."""
-    _, _, extents = graph.split_layout(graph.type_of(op.x).shape, op.attrs["layout"])
-    return len(extents) == 3 and not isinstance(extents[0], int)
 
 
 def reason_against_group(channels: int, groups: int, fewest: int = graph.INT8_GROUP) -> str | None:

@@ -28,7 +28,7 @@ from .direct_convolution import (
     join_small_groups,
 )
 from .pixel_tiles import PixelTile, PixelTiles
-from .quantized_operands import has_named_planes, reason_against_group
+from .quantized_operands import reason_against_group
 
 UNSIGNED = (np.dtype(np.uint8), np.dtype(np.uint16))
 """Types of the left operand."""
@@ -194,8 +194,6 @@ class PackInt8Conv(_Pack):
     def _reason_against_groups(self, op: graph.ConvOp, weights: np.ndarray) -> str | None:
         if weights.ndim not in IMAGE_RANKS or 0 in (*graph.type_of(op.x).shape, *weights.shape):
             return "it has groups and more than three spatial axes, or is empty"
-        if has_named_planes(op):
-            return "the number of planes of a volume is not known at compile time"
         if is_depthwise(weights, op.attrs):
             fills = self._depthwise_tile(op).features % self.cpu.lanes == 0
             masks_bytes = self.cpu.vector_bits == 512
@@ -297,8 +295,7 @@ class PackInt8Conv(_Pack):
     @staticmethod
     def _is_matmul(op: graph.ConvOp, weights: np.ndarray) -> bool:
         """Return whether the windows of a convolution are better laid out as rows of a matmul: of
-        pointwise kernels, of more than three axes or of named planes, of rows too short for a
-        tile."""
+        pointwise kernels, of more than three axes, of rows too short for a tile."""
         short = at_least(MIN_PIXELS - 1, graph.type_of(op.result).shape[-2])
-        other = weights.ndim not in IMAGE_RANKS or has_named_planes(op)
+        other = weights.ndim not in IMAGE_RANKS
         return is_pointwise(weights, op.attrs) or other or short

@@ -11,7 +11,7 @@ from ..kernels.epilogue import VectorEpilogue
 from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import compute
 from .kernel_rules import always, lowers_with_epilogue
-from .lowering import Lowering
+from .lowering import Lowering, Size
 
 
 @lowers_with_epilogue(graph.DirectConvOp, narrows=always)
@@ -36,9 +36,9 @@ def shape_of(op: graph.DirectConvOp) -> DirectConvShape:
 
 
 def dynamic_sizes_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> list[Dim]:
-    """The dynamic sizes of the image, then those of the result."""
+    """The dynamic sizes of the image, then those of the result, then the planes of both."""
     image, result = extents_of(op)
-    return dynamic_sizes(image, result)
+    return [*dynamic_sizes(image, result), *(n for n in _planes(op) if isinstance(n, Dim))]
 
 
 def extents_of(
@@ -54,13 +54,17 @@ def extents_of(
 
 def planes_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> Planes:
     """The axis of a volume that an image does not have."""
-    _, _, extents = graph.split_layout(graph.type_of(op.x).shape, _layout_of(op))
-    if len(extents) < 3:
+    if not (planes := _planes(op)):
         return Planes()
     window = (op.attrs[name][0] for name in ("strides", "dilations", "low"))
-    image, result = extents[0], graph.type_of(op.result).shape[1]
-    taps = graph.type_of(op.w).static_shape[1]
-    return Planes(graph.static_size(image), graph.static_size(result), taps, *window)
+    image, result = (size if isinstance(size, int) else None for size in planes)
+    return Planes(image, result, graph.type_of(op.w).static_shape[1], *window)
+
+
+def _planes(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> Sequence[Size]:
+    """The planes of a volume and of the result; nothing for an image."""
+    _, _, extents = graph.split_layout(graph.type_of(op.x).shape, _layout_of(op))
+    return () if len(extents) < 3 else (extents[0], graph.type_of(op.result).shape[1])
 
 
 def _layout_of(op: graph.DirectConvOp | graph.Int8DirectConvOp) -> str:

@@ -9,7 +9,6 @@ from ...mlir import arith, ir
 from .direct_conv_shape import DirectConvShape, Planes, RowTile
 from .emitter import Registers, VectorEmitter
 from .epilogue import Epilogue
-from .image_extents import ImageSizes
 from .sizes import Index, product
 
 KernelRow = Callable[[ir.Value, ir.Value, Registers], Registers]
@@ -68,12 +67,12 @@ class DirectConvRows(VectorEmitter, ABC):
         self.span: tuple[ir.Value, ir.Value] | None = None
         """The pixels of each row that are computed, if not all: the first, and that behind the
         last. Only for rows whose length is known at run time."""
-        if None not in (*shape.image, *shape.result):
+        if shape.is_static:
             self.bind()
 
     def bind(self, *dynamic: ir.Value) -> None:
-        """Set the dynamic sizes: those of the image, then those of the result."""
-        self.sizes = ImageSizes.of(self.shape.image, self.shape.result, dynamic)
+        """Set the dynamic sizes: those of the image, of the result, and the planes of both."""
+        self.sizes = self.shape.sizes_of(dynamic)
 
     # The image in memory
 
@@ -81,7 +80,7 @@ class DirectConvRows(VectorEmitter, ABC):
     def image_rows(self) -> Index:
         """Rows of one image in memory, over all planes of a volume, and all channels if it is
         planar."""
-        rows = product(self.sizes.height, self.shape.planes.image)
+        rows = product(self.sizes.height, self.sizes.planes)
         return product(rows, self.shape.image[3] if self.shape.planar else 1)
 
     @property
@@ -94,7 +93,7 @@ class DirectConvRows(VectorEmitter, ABC):
         """Stride from one channel of a pixel to the next, in elements."""
         if not self.shape.planar:
             return 1
-        return product(product(self.sizes.height, self.sizes.width), self.shape.planes.image)
+        return product(product(self.sizes.height, self.sizes.width), self.sizes.planes)
 
     # The kernel, from the outside in
 
@@ -108,7 +107,7 @@ class DirectConvRows(VectorEmitter, ABC):
             first = self.times(number, shape.chunk)
             last = self.add(first, shape.chunk)
         else:
-            planes = product(self.sizes.images, shape.planes.result)
+            planes = product(self.sizes.images, self.sizes.result_planes)
             rows = self.index(product(planes, self.sizes.result_height))
             chunk = shape.count_chunk(rows)
             first = self.times(number, chunk)
@@ -121,7 +120,7 @@ class DirectConvRows(VectorEmitter, ABC):
         batch, position = arith.divui(row, positions), arith.remui(row, positions)
         planes, first = self.shape.planes, None
         if planes != Planes():
-            count = self.index(planes.result)
+            count = self.index(self.sizes.result_planes)
             batch, plane = arith.divui(batch, count), arith.remui(batch, count)
             first = self.add(self.times(plane, planes.stride), -planes.low)
         self.row_of(position, self.times(batch, self.image_rows), row, panel, first)

@@ -1,6 +1,7 @@
 """The sizes of a direct convolution, and the tiles of pixels that its rows are cut into."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import arith, ir
@@ -33,10 +34,10 @@ class RowTile:
 @dataclass(frozen=True)
 class Planes:
     """The first spatial axis of a volume, whose planes are images: planes of the image, all in one
-    batch, and of the result, and the window along them."""
+    batch, and of the result (None if known only at run time), and the window along them."""
 
-    image: int = 1
-    result: int = 1
+    image: int | None = 1
+    result: int | None = 1
     kernel: int = 1
     stride: int = 1
     dilation: int = 1
@@ -67,14 +68,15 @@ class DirectConvShape:
     @property
     def flops(self) -> int | None:
         """FLOPs; None if they depend on sizes known only at run time."""
-        images, height, width, _ = self.result
-        if images is None or height is None or width is None:
+        images = self.result[0]
+        if images is None or None in (*self.result, self.planes.result):
             return None
         return images * self.flops_per_image
 
     @property
     def flops_per_image(self) -> int:
         """FLOPs of an image, whose sizes must be known."""
+        assert self.planes.result is not None
         pixels = math.prod(known_sizes(self.result)) * self.planes.result
         return 2 * pixels * self.taps * self.channels
 
@@ -117,12 +119,22 @@ class DirectConvShape:
         """True if the taps of a kernel row are contiguous in memory."""
         return self.dilations[1] == 1 and self.groups == 1 and not self.planar
 
+    @property
+    def is_static(self) -> bool:
+        """True if all sizes are known."""
+        return None not in (*self.image, *self.result, self.planes.image, self.planes.result)
+
+    def sizes_of(self, dynamic: Sequence[ir.Value]) -> ImageSizes:
+        """All sizes, for the `dynamic` ones of the image, then of the result, then the planes."""
+        planes = self.planes.image, self.planes.result
+        return ImageSizes.of(self.image, self.result, dynamic, planes)
+
     # Rows, and their shares
 
     @property
     def has_known_rows(self) -> bool:
         """True if the number of rows is known."""
-        return self.result[0] is not None and self.result[1] is not None
+        return None not in (*self.result[:2], self.planes.result)
 
     @property
     def has_known_width(self) -> bool:
@@ -135,6 +147,7 @@ class DirectConvShape:
         images, height = self.result[:2]
         assert images is not None
         assert height is not None
+        assert self.planes.result is not None
         return images * self.planes.result * height
 
     @property
@@ -162,11 +175,11 @@ class DirectConvShape:
         return arith.maxui(share, index(1))
 
     def count_workgroups(self, *sizes: ir.Value) -> ir.Value:
-        """Workgroups, for the dynamic `sizes` of the image, then of the result."""
+        """Workgroups, for the dynamic `sizes`: see `sizes_of`."""
         if self.has_known_rows:
             return index(self.workgroups)
-        extents = ImageSizes.of(self.image, self.result, sizes)
-        planes = product(extents.images, self.planes.result)
+        extents = self.sizes_of(sizes)
+        planes = product(extents.images, extents.result_planes)
         rows = index(product(planes, extents.result_height))
         chunks = arith.ceildivui(rows, self.count_chunk(rows))
         return arith.muli(chunks, index(self.panels))

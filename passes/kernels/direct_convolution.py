@@ -99,7 +99,7 @@ class DirectConvEmitter(DirectConvRows):
         def tap(number: ir.Value, registers: Registers) -> Registers:
             assert row.plane is not None
             at = self.add(row.plane, self.times(number, planes.dilation))
-            is_inside = self.compare(arith.CmpIPredicate.ult, at, planes.image)
+            is_inside = self.compare(arith.CmpIPredicate.ult, at, self.sizes.planes)
             first, last = (arith.select(is_inside, bound, none) for bound in row.taps)
             image = self.add(base, self.times(at, step))
             rows = self.add(weights, self.times(number, size))

@@ -20,20 +20,27 @@ def known_sizes(extents: Extents) -> tuple[int, int, int]:
 
 @dataclass(frozen=True)
 class ImageSizes:
-    """Sizes of an image and of the result of a convolution."""
+    """Sizes of an image, or a volume of planes, and of the result of a convolution."""
 
     images: Index
     height: Index
     width: Index
     result_height: Index
     result_width: Index
+    planes: Index = 1
+    result_planes: Index = 1
 
     @staticmethod
-    def of(image: Extents, result: Extents, dynamic: Sequence[ir.Value]) -> "ImageSizes":
-        """The sizes of `image`, then those of `result`, where they are None from `dynamic`, in
-        order."""
+    def of(
+        image: Extents,
+        result: Extents,
+        dynamic: Sequence[ir.Value],
+        planes: tuple[int | None, int | None] = (1, 1),
+    ) -> "ImageSizes":
+        """The sizes of `image`, then those of `result`, then the `planes` of both, where they are
+        None from `dynamic`, in order."""
         left = iter(dynamic)
-        extents = [*image[:3], *result[:3]]
+        extents = [*image[:3], *result[:3], *planes]
         values = [next(left) if size is None else size for size in extents]
-        images, height, width, _, result_height, result_width = values
-        return ImageSizes(images, height, width, result_height, result_width)
+        images, height, width, _, result_height, result_width, *both = values
+        return ImageSizes(images, height, width, result_height, result_width, *both)

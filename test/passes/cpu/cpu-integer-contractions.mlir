@@ -93,7 +93,7 @@ func.func @signed(%x: tensor<1x8x9x9xi8>) -> tensor<1x16x9x9xi32> {
 
 // -----
 
-// The kernels know how many planes a volume has.
+// The planes of a volume may have any number.
 
 // CHECK-LABEL: @three_axes
 // CHECK: "graph.conv"{{.*}}tensor<1x8x4x4x4xui8>, tensor<16x8x1x1x1xi8>
@@ -104,7 +104,7 @@ func.func @three_axes(%x: tensor<1x8x4x4x4xi8>) -> tensor<1x16x4x4x4xi32> {
 }
 
 // CHECK-LABEL: @named_planes
-// CHECK: "graph.conv"{{.*}}tensor<1x8x?x4x4xi8, ["d"]>
+// CHECK: "graph.conv"{{.*}}tensor<1x8x?x4x4xui8, ["d"]>
 func.func @named_planes(%x: tensor<1x8x?x4x4xi8, ["d"]>) -> tensor<1x16x?x4x4xi32, ["d"]> {
   %w = "graph.constant"() {value = dense<3> : tensor<16x8x1x1x1xi8>} : () -> tensor<16x8x1x1x1xi8>
   %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1, 1>, groups = 1 : i64, high = array<i64: 0, 0, 0>, layout = "channels_first", low = array<i64: 0, 0, 0>, strides = array<i64: 1, 1, 1>} : (tensor<1x8x?x4x4xi8, ["d"]>, tensor<16x8x1x1x1xi8>) -> tensor<1x16x?x4x4xi32, ["d"]>

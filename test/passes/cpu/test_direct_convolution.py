@@ -118,7 +118,8 @@ NAMED_CASES = [
     [
         long(512, (0, 2, 3), NAMED_CASES[::2]),
         (128, (0, 3), NAMED_CASES[1::2]),
-        (256, (0, 3, 4), VOLUMES),
+        (256, (0, 2, 3, 4), VOLUMES),
+        long(256, (2,), VOLUMES),
     ],
 )
 def test_named_sizes(vector_bits, named, cases):

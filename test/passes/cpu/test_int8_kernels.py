@@ -89,7 +89,8 @@ def test_conv_integer(unit, known):
     require(unit)
     random = np.random.default_rng(1)
     nodes, inputs, weights, feeds = [], {}, {}, {}
-    some = [CONVS[0], GROUPED[0], CONVS[3], GROUPED[2], CONVS[9], GROUPED[6]]
+    some = [CONVS[0], GROUPED[0], CONVS[3], GROUPED[2], CONVS[9], GROUPED[6], CONVS[11]]
+    some += [GROUPED[7]]
     cases = ([*CONVS, *GROUPED] if known else some)[HALF[unit] :: 2]
     for i, (image, features, kernel, strides, dilations, pads, *groups) in enumerate(cases):
         feeds[f"x{i}"] = extreme_bytes(random, np.uint8, image)
@@ -97,7 +98,7 @@ def test_conv_integer(unit, known):
             random, np.int8, (features, image[1] // sum(groups or [1]), *kernel)
         )
         weights[f"z{i}"] = np.uint8(7 * i)
-        names = [f"{axis}{i}" for axis in "nhw"]
+        names = [f"{axis}{i}" for axis in "nhwd"]
         shape = image if known else (names[0], image[1], *names[1 : len(image) - 1])
         inputs[f"x{i}"] = (np.uint8, shape)
         nodes.append(
@@ -189,7 +190,7 @@ def test_weights_with_zero_points(unit, known):
         w = extreme_bytes(random, np.uint8, (features, image[1] // group, *kernel))
         zero = random.integers(0, 255, features if i % 2 else (), np.uint8)
         weights |= {f"w{i}": w, f"z{i}": zero}
-        names = [f"{axis}{i}" for axis in "nhw"]
+        names = [f"{axis}{i}" for axis in "nhwd"]
         shape = image if known else (names[0], image[1], *names[1 : len(image) - 1])
         inputs[f"x{i}"] = (np.uint8, shape)
         attributes = {"pads": pads, "strides": strides, "dilations": dilations, "group": group}
