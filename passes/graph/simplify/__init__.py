@@ -8,6 +8,7 @@ from . import (
     arithmetic,
     casts,
     chains,
+    col2im,
     commuted,
     convolution,
     expansion,
@@ -32,6 +33,7 @@ REWRITES = (
     *indexing.REWRITES,
     *expansion.REWRITES,
     *convolution.REWRITES,
+    *col2im.REWRITES,
     *pooling.REWRITES,
     *quantization.REWRITES,
 )
