@@ -119,7 +119,9 @@ def _joins_concurrency_group(op: graph.GraphOp | None) -> bool:
 def _joins(op: graph.GraphOp | None, user: graph.GraphOp | None) -> bool:
     """Return whether the backend fuses `op` into the dispatch of `user`, its only reader."""
     if isinstance(user, graph.ConcatOp):
-        return isinstance(op, graph.SliceOp)
+        return isinstance(op, graph.SliceOp) or (
+            isinstance(op, graph.ConcatOp) and Fusion.PRODUCER in fusion_of(op)
+        )
     return Fusion.PRODUCER in _fusion_of(op) and Fusion.CONSUMER in _fusion_of(user)
 
 

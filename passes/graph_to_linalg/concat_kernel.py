@@ -11,6 +11,7 @@ from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
+from ..infra.query import producer
 from ..kernels.row_concat import BYTES, WORKGROUPS_PER_THREAD, RowConcatEmitter, RowPart
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, Size, plain_type
@@ -30,7 +31,8 @@ class CopiedPart:
 
 
 def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value | None:
-    """Concatenate the lowered operands `xs` of `op`; None if the kernel does not."""
+    """Concatenate the lowered operands `xs` of `op`; None if the kernel does not. What its reader
+    joins is left empty."""
     type_, axis = graph.type_of(op.result), op.attrs["axis"]
     if not _has_kernels(ctx):
         return None
@@ -39,12 +41,11 @@ def concat_by_kernel(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) 
         if (reason := _reason_against(op)) is not None:
             statistics.record_declined(node, reason)
         return None
-    parts = [
-        _part(ctx, x, value, axis)
-        for x, value in zip(xs, op.xs, strict=True)
-        if 0 not in graph.type_of(value).shape
-    ]
     statistics.record_fired(node)
+    if is_joined_by_reader(op):
+        return ctx.empty(type_)
+    lowered = {**ctx.values, **dict(zip(op.xs, xs, strict=True))}
+    parts = [_part(ctx, lowered[value], value, axis) for value in _joined(op)]
     return _run(ctx, parts, graph.element_count(type_.shape[:axis]), type_)
 
 
@@ -52,6 +53,31 @@ def is_joined_by_kernel(op: graph.ConcatOp) -> bool:
     """Return whether the kernel concatenates the operands of `op`."""
     is_of_rows = _is_of_rows(graph.type_of(op.result), op.attrs["axis"])
     return is_of_rows and _reason_against(op) is None and len(_not_empty(op)) > 1
+
+
+def is_joined_by_reader(op: graph.ConcatOp) -> bool:
+    """Return whether the kernel of the concatenation that reads the result of `op` reads its
+    operands instead: those of many tensors are chains of ops."""
+    users = [graph.graph_op(use.owner) for use in op.result.uses]
+    if len(users) != 1 or not isinstance(users[0], graph.ConcatOp):
+        return False
+    return is_joined_by_kernel(users[0]) and op.result not in _joined(users[0])
+
+
+def _joined(op: graph.ConcatOp) -> list[ir.Value]:
+    """The operands of `op` that are not empty; in place of a concatenation along the same axis that
+    has no other reader those of it, as far as one kernel takes them."""
+    found = _not_empty(op)
+    for value in list(found):
+        inner = producer(value, graph.ConcatOp)
+        if inner is None or inner.attrs["axis"] != op.attrs["axis"]:
+            continue
+        if len(list(value.uses)) > 1 or not is_joined_by_kernel(inner):
+            continue
+        if len(found) - 1 + len(more := _joined(inner)) <= MAX_PARTS:
+            at = found.index(value)
+            found[at : at + 1] = more
+    return found
 
 
 def _reason_against(op: graph.ConcatOp) -> str | None:
@@ -109,9 +135,9 @@ def _is_of_bytes(type_: graph.TensorType) -> bool:
 def _part(ctx: Lowering, x: ir.Value, value: ir.Value, axis: int) -> CopiedPart:
     """An operand of a concatenation along `axis`, lowered to `x`. A slice along the same axis is
     read where it is."""
-    producer = None if isinstance(value.owner, ir.Block) else graph.graph_op(value.owner)
-    if isinstance(producer, graph.SliceOp) and sliced_axis(producer) == axis:
-        return _slice_part(ctx, producer, axis)
+    part = producer(value, graph.SliceOp)
+    if part is not None and sliced_axis(part) == axis:
+        return _slice_part(ctx, part, axis)
     length = graph.element_count(graph.type_of(value).shape[axis:])
     return CopiedPart(x, length, 0, length)
 

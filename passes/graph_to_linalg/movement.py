@@ -7,7 +7,12 @@ import numpy as np
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim, at_least
 from ...mlir import arith, ir, linalg, tensor
-from .concat_kernel import concat_by_kernel, is_sliced_by_kernel, slice_by_kernel
+from .concat_kernel import (
+    concat_by_kernel,
+    is_joined_by_reader,
+    is_sliced_by_kernel,
+    slice_by_kernel,
+)
 from .dispatch import VIEWS, behind_barrier, follows_reduction, is_windowed
 from .generic import fill, loop_index, parallel, projection
 from .loops import if_
@@ -163,7 +168,11 @@ def repeat(ctx: Lowering, op: graph.RepeatOp, x: ir.Value) -> ir.Value:
     return reshape_tensor(ctx, repeated, split, graph.type_of(op.result))
 
 
-@lowers(graph.ConcatOp)
+def _fusion_of_concat(op: graph.ConcatOp) -> Fusion:
+    return Fusion.PRODUCER if is_joined_by_reader(op) else Fusion.NONE
+
+
+@lowers(graph.ConcatOp, fuses=_fusion_of_concat)
 def concat(ctx: Lowering, op: graph.ConcatOp, xs: Sequence[ir.Value]) -> ir.Value:
     """Insert each operand into the result, constants last: if they come first, the backend keeps a
     result that contains them, and copies all of it in each run."""

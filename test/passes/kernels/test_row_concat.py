@@ -54,6 +54,40 @@ def test_parts_of_all_types(concatenations, rows):
     assert found.declined  # bits are left to the backend
 
 
+def test_many_parts():
+    """Up to 16 tensors are joined by one kernel; of those that something else reads, too, what is
+    joined already."""
+    names = [f"x{number}" for number in range(37)]
+    nodes = [
+        helper.make_node("Concat", names[:16], ["a"], axis=1),
+        helper.make_node("Concat", names, ["b"], axis=1),
+        helper.make_node("Concat", ["x0", "x1"], ["pair"], axis=1),
+        helper.make_node("Concat", ["pair", "x2", "x3"], ["c"], axis=1),
+        helper.make_node("Concat", ["x4", "x5"], ["inner"], axis=1),
+        helper.make_node("Concat", ["inner", "inner", "x6"], ["d"], axis=1),
+        helper.make_node("Concat", ["x7", "x8"], ["one"], axis=1),
+        helper.make_node("Slice", ["x9", "from", "to", "from"], ["part"]),
+        helper.make_node("Concat", ["x10", "one", "part", "x0"], ["e"], axis=1),
+    ]
+    widths = [1 + 7 * number % 11 for number in range(37)]
+    compiled = compile_model(
+        nodes,
+        {n: (TensorProto.FLOAT, ("n", w)) for n, w in zip(names, widths, strict=True)},
+        dict.fromkeys(("a", "b", "pair", "c", "d", "e"), TensorProto.FLOAT),
+        [("from", [1]), ("to", [3])],
+    )
+    rng = np.random.default_rng(0)
+    x = [drawn(rng, (6, width), "float32") for width in widths]
+    a, b, pair, c, d, e = compiled.run(None, dict(zip(names, x, strict=True)))
+    np.testing.assert_array_equal(a, np.concatenate(x[:16], axis=1))
+    np.testing.assert_array_equal(b, np.concatenate(x, axis=1))
+    np.testing.assert_array_equal(pair, np.concatenate(x[:2], axis=1))
+    np.testing.assert_array_equal(c, np.concatenate(x[:4], axis=1))
+    np.testing.assert_array_equal(d, np.concatenate([*x[4:6], *x[4:7]], axis=1))
+    joined = [x[10], x[7], x[8], x[9][:, 1:3], x[0]]
+    np.testing.assert_array_equal(e, np.concatenate(joined, axis=1))
+
+
 @pytest.fixture(scope="module")
 def slices():
     """Parts of a tensor that are outputs, and such that a concatenation reads in place."""
