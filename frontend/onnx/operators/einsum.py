@@ -142,7 +142,9 @@ def _merge_runs(
     for first, second in itertools.pairwise(letters):
         run = first + second
         holders = [t for t in (a, b) if first in t.letters]
-        if first == second or not _stand_together(run, [a.letters, b.letters, result]):
+        if not holders or first == second:  # merged before, or where the operands meet
+            continue
+        if not _stand_together(run, [a.letters, b.letters, result]):
             continue
         if any(len({t.size(c) for t in holders}) > 1 for c in run):  # one of them broadcasts
             continue

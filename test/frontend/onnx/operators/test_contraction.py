@@ -164,6 +164,9 @@ def test_einsum():
         cases.add("Einsum", *either, equation=equation, tolerance=1e-5)
     other = Feed(_floats(3, 4), ["i", "j"]), Feed(_floats(4, 5), ["l", "k"])
     cases.add("Einsum", *other, equation="ij,jk->ki", tolerance=1e-5)
+    windows = [Feed(_floats(2, 6, 3, *s, 5), ["n", "w", 3, *s, 5]) for s in ((4,), (7,))]
+    cases.add("Einsum", *windows, equation="bghid,bghjd->bghij", tolerance=1e-5)
+    cases.add("Einsum", *windows, equation="bghid,bghjd->ibghj", tolerance=1e-5)
     cases.compare_with_onnxruntime()
 
 
