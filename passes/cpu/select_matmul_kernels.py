@@ -1,6 +1,6 @@
 """Selection of matmul kernels, with constant weights packed for the registers of the target."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...mlir import ir
+from ..analysis.normalized_rows import is_normalized
 from ..analysis.windows import is_pointwise, windows_as_rows
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.greedy import apply_rewrites
@@ -24,6 +25,7 @@ IM2COL_ROWS = 1024
 """Maximum result pixels of a convolution: rows of more windows would fill the caches."""
 MIN_K = 16
 """Minimum K for which packing pays."""
+NORMALIZED = "its vectors are divided by their lengths, which may be small"
 
 
 @register
@@ -41,7 +43,8 @@ class CpuSelectMatmulKernels(Pass):
     The recurrences of `graph.rnn`, `graph.gru` and `graph.lstm` are laid out likewise.
 
     Large matmuls may use a Strassen-like algorithm (`graph.strassen_matmul`); if the number of rows
-    is dynamic, the run chooses (`graph.plain_or_strassen_matmul`).
+    is dynamic, the run chooses (`graph.plain_or_strassen_matmul`). Those whose vectors are divided
+    by their lengths do not: a vector of zeros would become one of rounding errors.
 
     With a unit that multiplies bf16, operands are rounded to bf16 and accumulated in f32
     (`graph.bf16_matmul`), or each f32 operand is split into a high and a low bf16 term, of whose
@@ -109,6 +112,13 @@ class _Pack(Rewrite):
             return "no panel fits the columns"
         return None
 
+    def _form_of(self, result: ir.Value) -> MatmulForm:
+        """The form for a matmul with this `result`: rows of blocks are added, which lets rows of
+        zeros gain from others."""
+        if self.form.allow_strassen and is_normalized(result):
+            return replace(self.form, allow_strassen=False)
+        return self.form
+
 
 class PackMatmul(_Pack):
     """``matmul(x, constant)  -->  packed_matmul(x, panels)``."""
@@ -126,7 +136,7 @@ class PackMatmul(_Pack):
         return self._reason_against(op.a, _rows(op.a), weights)
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray) -> ir.Value:
-        return self.form.build(op.a, weights, _known(_rows(op.a)))
+        return self._form_of(op.result).build(op.a, weights, _known(_rows(op.a)))
 
 
 class PackConv(_Pack):
@@ -156,7 +166,7 @@ class PackConv(_Pack):
     def rewrite(self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any]) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
         rows = windows_as_rows(op, weights, attrs)
-        return self.form.build(rows, matrix, _known(_rows(op.result)))
+        return self._form_of(op.result).build(rows, matrix, _known(_rows(op.result)))
 
 
 class MatmulByRows(PackMatmul):
@@ -171,7 +181,9 @@ class MatmulByRows(PackMatmul):
         return found | {"chosen": self.form.blocks_of_many(found["weights"])}
 
     def check(self, op: graph.MatmulOp, weights: np.ndarray, chosen: Any) -> str | None:
-        del op, weights
+        del weights
+        if is_normalized(op.result):
+            return NORMALIZED
         return chosen if isinstance(chosen, str) else None
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
@@ -194,7 +206,9 @@ class ConvByRows(PackConv):
     def check(
         self, op: graph.ConvOp, weights: np.ndarray, attrs: dict[str, Any], chosen: Any
     ) -> str | None:
-        del op, weights, attrs
+        del weights, attrs
+        if is_normalized(op.result):
+            return NORMALIZED
         return chosen if isinstance(chosen, str) else None
 
     def rewrite(

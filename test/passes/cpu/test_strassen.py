@@ -319,3 +319,34 @@ def test_weights_whose_sums_are_not_finite_stay(weight):
 def test_what_each_precision_allows(precision, allowed):
     options = make_options("cpu:znver4", precision=precision)
     assert f"strassen={allowed}" in options.pipeline
+
+
+@pytest.mark.parametrize("rows", [128, "n"])
+def test_directions_of_short_rows(rows):
+    """Rows of zeros stay zeros, and short ones keep their directions: other rows are not added to
+    what is divided by the length of a vector, even in parts, or moved."""
+    random = np.random.default_rng(0)
+    x = random.standard_normal((128, 768), np.float32)
+    x[64:96], x[96:] = 0, 1e-6 * x[96:]
+    w = random.standard_normal((768, 768), np.float32)
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["m"]),
+        helper.make_node("Reshape", ["m", "shape"], ["r"]),
+        helper.make_node("Transpose", ["r"], ["heads"], perm=[1, 2, 0, 3]),
+        helper.make_node("Split", ["heads", "halves"], ["part", "rest"], axis=0),
+        helper.make_node("ReduceL2", ["part"], ["lengths"], axes=[-1], keepdims=1),
+        helper.make_node("Clip", ["lengths", "least"], ["bounded"]),
+        helper.make_node("Div", ["part", "bounded"], ["y"]),
+    ]
+    constants = {
+        "w": w, "shape": np.int64([-1, 2, 12, 32]), "least": np.float32(1e-12),
+        "halves": np.int64([1, 1]),
+    }  # fmt: skip
+    inputs = {"x": (np.float32, (rows, 768))}
+    model = build_model(nodes, inputs, ["y", "rest"], constants, opset=17)
+    compiled = graphc.compile(model)
+    part, rest = (x.astype(np.float64) @ w).reshape(-1, 2, 12, 32).transpose(1, 2, 0, 3)
+    lengths = np.maximum(np.linalg.norm(part, axis=-1, keepdims=True), 1e-12)
+    y, other = compiled(x)
+    np.testing.assert_allclose(y[0], part / lengths, atol=1e-5)
+    np.testing.assert_allclose(other[0], rest, atol=1e-3)
