@@ -15,6 +15,7 @@ from ....mlir import create_context, ir
 from .choices import Answers, Choices, Settled, settle
 from .dimension_names import without_names
 from .importer import Importer
+from .listed_sequences import without_listed
 from .loading import Source, load_model
 from .model_nodes import overridable, override
 from .unbinding import without_unbinding
@@ -80,7 +81,7 @@ def _load(
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
     model = without_names(override(model, overridden), independent_dims)
-    return without_unbinding(model), folder
+    return without_unbinding(without_listed(model)), folder
 
 
 def _answers(

@@ -12,6 +12,7 @@ from ....dialects.symbolic import Dim, maximum
 from ....errors import InvalidModelError
 from ....mlir import ir
 from ..importing.choices import is_contradiction
+from ..importing.listed_sequences import declared_rank
 from ..importing.registry import Node, UnsupportedError, onnx_op
 from .evaluation import computed
 from .shapes import normalize_axis, require_answer, require_sizes
@@ -110,8 +111,11 @@ def loop(trip_count=None, condition=None, *initial, node, body):
     limit = graph.UNLIMITED if trip_count is None else _trip_count(trip_count, node)
 
     def iterate(index: Dim, *carried: ir.Value) -> graph.Iteration:
-        holds = graph.constant(value=np.array(True))
-        goes_on, *values = node.import_subgraph(body, [graph.size_scalar(index), holds, *carried])
+        number = graph.size_scalar(index)
+        if rank := declared_rank(body.input[0]):
+            number = graph.reshape(number, shape=[1] * rank)
+        holds = graph.constant(value=np.full([1] * declared_rank(body.input[1]), True))
+        goes_on, *values = node.import_subgraph(body, [number, holds, *carried])
         count = len(carried)
         return graph.Iteration(_scalar(goes_on), values[:count], values[count:])
 

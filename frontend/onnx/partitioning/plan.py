@@ -14,6 +14,7 @@ from ..importing.choices import Answers
 from ..importing.dimension_names import without_names
 from ..importing.importer import Scope
 from ..importing.initializers import settle_initializers
+from ..importing.listed_sequences import without_listed
 from ..importing.loading import Source, load_model
 from ..importing.model_import import report_oddities, settle_choices, verify
 from ..importing.model_nodes import choose_outputs, node_name, overridable, override
@@ -204,7 +205,7 @@ def _prepare(
         model.CopyFrom(source)
     model = without_names(override(model, overridden), independent_dims)
     inline_functions(model)
-    model = without_unbinding(model)
+    model = without_unbinding(without_listed(model))
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)

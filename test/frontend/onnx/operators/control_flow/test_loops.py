@@ -95,3 +95,24 @@ def test_sizes_that_vary_are_found_once_in_loops_within_loops(monkeypatch):
     x = floats(3, 2)
     (y,) = evaluate(model, {"x": x})
     assert np.array_equal(y, np.concatenate([x, x]))
+
+
+NUMBERED = parse(
+    "(int64[k] table, int64[1] trips) => (int64[m] total, int64[p, q] rows)",
+    """
+    true = Constant <value: tensor = bool {1}> ()
+    start = Constant <value_ints: ints = [0]> ()
+    total, rows = Loop (trips, true, start) <
+      body: graph = b1 (int64[1] i, bool c, int64[a] s) => (d, t, u) {
+        d = Identity (c)
+        u = Gather (table, i)
+        t = Concat <axis: int = 0> (s, u)
+    }>
+    """,
+)
+
+
+def test_numbers_of_rounds_may_be_vectors():
+    """PyTorch's exporter declares them so, and gathers rows by them."""
+    table = np.arange(7, 12)
+    check(NUMBERED, *({"table": table, "trips": np.array([trips])} for trips in (3, 1)))
