@@ -20,11 +20,13 @@ def is_normalized(value: ir.Value) -> bool:
     users = [graph.graph_op(use.owner) for use in value.uses]
     if any(isinstance(op, graph.MulOp) and op.a == op.b and _is_summed(op) for op in users):
         return True
-    moved = [op for op in users if isinstance(op, _MOVES) or _adds_constant(op)]
+    moved = [
+        op for op in users if op is not None and (isinstance(op, _MOVES) or _adds_constant(op))
+    ]
     return any(is_normalized(op.operation.results[0]) for op in moved)
 
 
-def _is_summed(op: graph.MulOp) -> bool:
+def _is_summed(op: Any) -> bool:
     return any(isinstance(graph.graph_op(use.owner), _SUMS) for use in op.result.uses)
 
 

@@ -106,9 +106,10 @@ class _Lists:
     def _note_constant(self, node: onnx.NodeProto) -> None:
         (name,) = node.output
         if node.op_type == "Identity":
-            for found in (self._constants, self.known):
-                if node.input[0] in found:
-                    found[name] = found[node.input[0]]
+            if node.input[0] in self._constants:
+                self._constants[name] = self._constants[node.input[0]]
+            if node.input[0] in self.known:
+                self.known[name] = self.known[node.input[0]]
             return
         (attribute,) = node.attribute
         if attribute.name == "value":
