@@ -79,7 +79,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "bf16x3={bf16x3} exact={exact} unit={int8_unit}}}",
         "graph-convert-layout",  # channels last: vector loads along channels, no packing
         # on such images, while what pads them is beside them
-        "graph-split-pools{{wide=true exact={exact_sums}}}",
+        "graph-split-pools{{wide=true rows=true exact={exact_sums}}}",
         "graph-expand-conv-transpose",  # behind it, elementwise ops read channels-last images
         "graph-channels-first-matmul",  # of what these have become, too
         "graph-simplify",  # transposes that met

@@ -14,6 +14,8 @@ from ..infra.rewrite import Rewrite
 
 Pool = graph.MaxPoolOp | graph.AveragePoolOp
 
+LEAST_ROW = 16
+"""Elements of a row that fill vectors well."""
 _NEUTRAL = {"kernel": 1, "strides": 1, "dilations": 1, "low": 0, "high": 0, "extra": 0}
 """The attributes of pools with a number for each axis, and the number that changes nothing."""
 
@@ -36,11 +38,14 @@ class GraphSplitPools(Pass):
     anchor = FUNCTION
     wide: bool = False
     """True to split windows over two axes, too, if that halves their taps."""
+    rows: bool = False
+    """True to pool the rows of channels-first images before these are transposed."""
     exact: bool = False
     """True to leave means, which would be rounded once more."""
 
     def run(self, op: Any, state: PassState) -> None:
-        kinds = [SplitDeepPool, *([SplitWidePool] if self.wide else [])]
+        kinds = [*([PoolBeforeTranspose] if self.rows else []), SplitDeepPool]
+        kinds += [SplitWidePool] if self.wide else []
         apply_rewrites(op, [kind(self.exact) for kind in kinds], state)
 
 
@@ -57,6 +62,43 @@ class _SplitPool(Rewrite):
             return "its means would be rounded once more"
         is_last = op.attrs["layout"] == "channels_last"
         return None if is_last else "its image is not channels-last"
+
+
+class PoolBeforeTranspose(_SplitPool):
+    """``pool(transpose(x), kernel=[a, b])  -->  pool(transpose(pool(x, [a, 1])), [1, b])`` for
+    channels-first images, whose rows are vectors as good as channels are: what is transposed is
+    smaller by the strides.
+    """
+
+    name = "pool-before-transpose"
+
+    def pattern(self, op: Pool) -> dict[str, Any] | None:
+        pad, axes = _border_of(op), len(op.attrs["kernel"])
+        image = op.x if pad is None else pad.x
+        moved = producer(image, graph.TransposeOp)
+        if moved is None or not 1 < axes < 4 or len(list(image.uses)) > 1:
+            return None
+        is_last = moved.attrs["perm"] == (0, *range(2, 2 + axes), 1)
+        return {"x": moved.x, "pad": pad} if is_last else None
+
+    def check(self, op: Pool, x: ir.Value, pad: graph.PadOp | None) -> str | None:
+        del pad
+        row = graph.type_of(x).shape[-1]
+        if not isinstance(row, int) or row < LEAST_ROW:
+            return "its rows are short, or their length is not known"
+        if all(stride == 1 for stride in op.attrs["strides"][:-1]):
+            return "as much would have to be transposed"
+        return super().check(op)
+
+    def rewrite(self, op: Pool, x: ir.Value, pad: graph.PadOp | None) -> ir.Value:
+        axes = len(op.attrs["kernel"])
+        batch, channels, *extents, row = graph.type_of(x).shape
+        *pooled, _ = result = graph.type_of(op.result).shape[1:-1]
+        y = graph.reshape(x, shape=(batch * channels, *extents, row))
+        y = _pool_along(op, _padded(y, pad, range(axes - 1)), range(axes - 1))
+        y = graph.reshape(y, shape=(batch, channels, graph.element_count(pooled), row))
+        y = _padded(graph.transpose(y, perm=(0, 2, 3, 1)), pad, (None, axes - 1))
+        return graph.reshape(_pool_along(op, y, (None, axes - 1)), shape=(batch, *result, channels))
 
 
 class SplitDeepPool(_SplitPool):
