@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ....dialects import graph
@@ -104,8 +105,31 @@ def quantize_parts(op: graph.QuantizeOp) -> Any:
     return graph.concat(parts, **joined.attrs)
 
 
+@rewrite(graph.QuantizeOp)
+def quantize_clamped(op: graph.QuantizeOp) -> Any:
+    """``quantize(relu(x), s, z)  -->  quantize(x, s, z)`` if zero becomes the smallest integer, and
+    likewise of the maximum, or the minimum, with a number that saturates. Exact: what is clamped
+    saturates, too, and NaN stays NaN."""
+    clamp = producer(op.x, (graph.ReluOp, graph.MaxOp, graph.MinOp))
+    if clamp is None:
+        return None
+    bound = np.float32(0) if isinstance(clamp, graph.ReluOp) else constant_scalar(clamp.b)
+    x = clamp.x if isinstance(clamp, graph.ReluOp) else clamp.a
+    scale, zero = constant_scalar(op.scale), constant_scalar(op.zero_point)
+    if bound is None or scale is None or zero is None or not _is_normal(op.scale) or scale < 0:
+        return None
+    if graph.type_of(x).shape != graph.type_of(op.x).shape or np.isnan(bound):
+        return None
+    bytes_ = ml_dtypes.iinfo(zero.dtype)
+    end = bytes_.max if isinstance(clamp, graph.MinOp) else bytes_.min
+    if graph.QuantizeOp.evaluate(np.asarray(bound, scale.dtype), scale, zero) != end:
+        return None
+    return graph.quantize(x, op.scale, op.zero_point)
+
+
 REWRITES = (
     requantize_alike,
+    quantize_clamped,
     requantize_moved,
     pool_quantized,
     move_quantized,

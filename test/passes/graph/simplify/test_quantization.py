@@ -21,6 +21,20 @@ EXAMPLES = [
         ("2x5xui8",),
     ),
     Example(
+        "quantize-clamped",
+        lambda x: graph.quantize(graph.relu(x), c(0.25), c(0, np.uint8)),
+        ["quantize"],
+        ("2x5xf32",),
+    ),
+    Example(
+        "quantize-clamped",
+        lambda x: graph.quantize(
+            graph.min_(graph.max_(x, c(-0.76)), c(63.0)), c(0.25), c(3, np.uint8)
+        ),
+        ["quantize"],
+        ("2x5xf32",),
+    ),
+    Example(
         "requantize-moved",
         lambda x: graph.quantize(
             graph.reshape(graph.transpose(_dequantized(x), perm=[1, 0, 2]), shape=[5, 6]),
@@ -93,6 +107,22 @@ def test_other_borders_are_kept(context, border):
     )
     run_pipeline(module, "graph-simplify,canonicalize")
     assert op_names(module) == ["dequantize", "pad"]
+
+
+@pytest.mark.parametrize(
+    ("clamp", "zero"),
+    [
+        (graph.relu, 3),
+        (lambda x: graph.max_(x, c(0.13)), 0),
+        (lambda x: graph.min_(x, c(63.0)), 0),
+        (lambda x: graph.max_(x, c(np.nan)), 0),
+        (lambda x: graph.max_(x, c([[0.0], [1.0]])), 0),
+    ],
+)
+def test_clamps_that_quantization_does_not_repeat_are_kept(context, clamp, zero):
+    module = build_module(lambda x: graph.quantize(clamp(x), c(0.25), c(zero, np.uint8)), "2x5xf32")
+    run_pipeline(module, "graph-simplify,canonicalize")
+    assert len(op_names(module)) == 2
 
 
 @pytest.mark.parametrize(
