@@ -15,6 +15,9 @@ from ..kernels.epilogue import NOTHING_READ, ReadConstants
 MOST = 2.0**31
 """Magnitude below which the instruction that rounds floats gives their integers."""
 
+AVX2_UNITS = ("avx2", "avxvnni")
+"""Units of kernels of 8-bit integers whose vectors have 256 bits."""
+
 _I32 = np.dtype(np.int32)
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
@@ -26,10 +29,10 @@ def byte_packing(
     read: ReadConstants = NOTHING_READ,
 ) -> BytePacking | None:
     """The packing that computes the last of the `steps` behind the contraction `root`: on vectors
-    of 512 bits, for a quantization to 8 bits with a scale of 1. None otherwise. Constants in `read`
-    are not compiled in."""
-    last = steps[-1] if steps else None
-    if cpu.vector_bits != 512 or not isinstance(last, graph.QuantizeOp):
+    of 512 bits, or behind a kernel of 8-bit integers on AVX2, for a quantization to 8 bits with a
+    scale of 1. None otherwise. Constants in `read` are not compiled in."""
+    last, has_packs = steps[-1] if steps else None, root.attrs.get("unit") in AVX2_UNITS
+    if not (cpu.vector_bits == 512 or has_packs) or not isinstance(last, graph.QuantizeOp):
         return None
     zero, scale = constant_scalar(last.zero_point), constant_scalar(last.scale)
     if graph.type_of(root.operation.results[0]).dtype != _I32 or zero is None or scale is None:
@@ -38,7 +41,7 @@ def byte_packing(
         return None
     clamps = largest_magnitude(last.x) >= MOST
     known = None if last.zero_point in read.numbers else int(zero)
-    return BytePacking(known, zero.dtype == np.uint8, clamps)
+    return BytePacking(known, zero.dtype == np.uint8, clamps, cpu.lanes)
 
 
 def largest_magnitude(value: ir.Value, known: dict[ir.Value, float] | None = None) -> float:

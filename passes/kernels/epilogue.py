@@ -9,7 +9,6 @@ import numpy as np
 from ...dialects import graph
 from ...mlir import arith, ir
 from ..infra.query import splat_of
-from .byte_packs import LANES as PACKED_LANES
 from .byte_packs import BytePacking
 from .byte_table import BYTE_SHUFFLES, cut, joined
 from .emitter import Registers, VectorEmitter
@@ -95,7 +94,7 @@ class VectorEpilogue:
             return None
         leaf_keys = map(repr, known.values())
         key = (stored_dtype, packing, *leaf_keys, *steps_key(steps, [root, *known], read.tables))
-        lanes = max(_lanes_for(steps), 0 if packing is None else PACKED_LANES)
+        lanes = max(_lanes_for(steps), 0 if packing is None else packing.lanes)
         return VectorEpilogue(root, body, known, key, stored_dtype, lanes)
 
     @property
