@@ -12,6 +12,7 @@ from ..infra.query import constant_array
 from ..kernels.amx import TILES_INT8
 from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
+from ..kernels.balanced_blocks import BLOCK_LINES, balance
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.group_dot import (
     INT8_DOTS,
@@ -41,6 +42,12 @@ MOST_EXACT = 1 / 4
 """Share of the lines of weights that may exceed pairs (`exceeds_pairs`), at most, for the others to
 be multiplied in pairs: each of them is a branch that is hard to predict."""
 
+FEW_EXACT = 1 / 50
+"""Share of these lines up to which they take less time than shuffles for all lines."""
+
+MANY_ROWS = 4
+"""Rows of a matmul from which on shuffles take less time than reading their order does."""
+
 
 @lowers_with_epilogue(graph.Int8MatmulOp, narrows=always)
 def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue) -> ir.Value:
@@ -51,7 +58,7 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
         columns = op.attrs["columns"]
         tiles = AmxMatmulShape(known, group * groups, columns, ctx.cpu, dot=TILES_INT8)
         return compute(ctx, AmxMatmulEmitter, "amx_int8_matmul", tiles, op, epilogue, sizes=sizes)
-    dot, beside = _dot_of(ctx, op)
+    dot, beside, weights = _dot_of(ctx, op, shuffles=known is None or known >= MANY_ROWS)
     shape = QuadsMatmulShape(
         known, groups, op.attrs["columns"],
         nr=width, lanes=dot.lanes, mr=op.attrs["mr"], cpu=ctx.cpu, dot=dot,
@@ -61,7 +68,9 @@ def int8_matmul(ctx: Lowering, op: graph.Int8MatmulOp, epilogue: VectorEpilogue)
     emitter, family = (
         (WordsMatmulEmitter, "int8_words_matmul") if words else (VnniMatmulEmitter, "int8_matmul")
     )
-    return compute(ctx, emitter, family, shape, op, epilogue, sizes=sizes, beside=beside)
+    return compute(
+        ctx, emitter, family, shape, op, epilogue, sizes=sizes, beside=beside, weights=weights
+    )
 
 
 @lowers_with_epilogue(graph.Int8DirectConvOp, narrows=always)
@@ -76,7 +85,7 @@ def int8_direct_conv(
     (*image, _), result = extents_of(op)
     _, *kernel, quads, width, group = graph.type_of(op.w).static_shape
     has_border = op.border != 0 and any((*attrs["low"], *attrs["high"]))
-    dot, beside = _dot_of(ctx, op)
+    dot, beside, weights = _dot_of(ctx, op)
     if has_border:
         beside = [*beside, _constant(border_words(op.border, op.x_bytes))]
     shape = Int8DirectConvShape(
@@ -88,9 +97,9 @@ def int8_direct_conv(
         factors=_factors(op, attrs["groups"] * quads * group), planes=planes_of(op),
         x_bytes=op.x_bytes,
     )  # fmt: skip
-    weights = _windowed_weights(op)
-    if weights is not None:
-        shape = replace(shape, is_windowed=True)
+    windowed = _windowed_weights(op)
+    if windowed is not None:
+        shape, weights = replace(shape, is_windowed=True), windowed
     return compute(
         ctx, Int8DirectConvEmitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes,
         beside=beside, weights=weights,
@@ -148,21 +157,36 @@ def _factors(op: graph.Int8MatmulOp | graph.Int8DirectConvOp, most: int) -> int:
 
 
 def _dot_of(
-    ctx: Lowering, op: graph.Int8MatmulOp | graph.Int8DirectConvOp
-) -> tuple[GroupDot, list[Operand]]:
-    """How a kernel on vectors multiplies the weights of `op`, and what tells it of lines that it
-    multiplies in another way, if there are any."""
+    ctx: Lowering, op: graph.Int8MatmulOp | graph.Int8DirectConvOp, shuffles: bool = True
+) -> tuple[GroupDot, list[Operand], Operand | None]:
+    """How a kernel on vectors multiplies the weights of `op`, what it reads beside them
+    (`BesideWeights`), and the weights in another order, if that is needed and `shuffles` may be."""
     dot, weights = INT8_DOTS[op.attrs["unit"]], constant_array(op.w)
     if not isinstance(dot, WideningDot) or weights is None or weights.shape[-1] != dot.size:
-        return dot, []
+        return dot, [], None
+    exact, found = exceeds_pairs(weights), None
+    beside: list[Operand] = []
+    lines = _full_lines(op, weights)
+    if shuffles and exact.mean() > FEW_EXACT and lines >= BLOCK_LINES:
+        blocks = balance(weights, lines)
+        if blocks.exact.mean() < exact.mean():
+            dot, exact = replace(dot, is_balanced=True), blocks.exact
+            found, beside = _constant(blocks.weights), [_constant(blocks.order)]
     statistics, node = ctx.statistics("byte-pairs"), node_name(op.operation)
-    exact = exceeds_pairs(weights)
     if exact.mean() > MOST_EXACT:
         statistics.record_declined(node, "the sums of many pairs of products may exceed 16 bits")
-        return dot, []
+        return INT8_DOTS[op.attrs["unit"]], [], None
     statistics.record_fired(node)
-    beside = [_constant(exact.astype(np.int8).ravel())] if exact.any() else []
-    return replace(dot, in_pairs=True), beside
+    if exact.any():
+        beside.append(_constant(exact.astype(np.int8).ravel()))
+    return replace(dot, in_pairs=True), beside, found
+
+
+def _full_lines(op: graph.Int8MatmulOp | graph.Int8DirectConvOp, weights: np.ndarray) -> int:
+    """The lines of a panel, or of a tap in it, whose groups are full."""
+    lines, _, size = weights.shape[-3:]
+    groups = 1 if isinstance(op, graph.Int8MatmulOp) else op.attrs["groups"]
+    return lines - bool(_factors(op, groups * lines * size) // groups % size)
 
 
 def _tiles_shape(ctx: Lowering, op: graph.Int8DirectConvOp) -> AmxConvShape:

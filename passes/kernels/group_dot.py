@@ -7,6 +7,7 @@ four u8 by four i8 and i32 accumulators.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,10 @@ from .emitter import Registers, VectorEmitter
 GROUP_BYTES = 4
 WORD_PRODUCTS = {8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}
 """VPMADDWD, which adds the products of pairs of i16, by the pairs in a vector."""
+
+MOST_OF_PAIR = np.iinfo(np.int16).max // np.iinfo(np.uint8).max
+"""The magnitude of the sum of two weights by which products with u8 fit in 16 bits together, at
+most."""
 
 BYTE_PRODUCTS = {8: "avx2.pmadd.ub.sw"}
 """VPMADDUBSW, which adds the products of pairs of u8 and i8 in i16."""
@@ -114,6 +119,8 @@ class WideningDot(GroupDot):
     HELD = 4
     """Registers for operands as i16 and for products."""
     in_pairs: bool = False
+    is_balanced: bool = False
+    """True if columns take the factors of a block in an order of their own (`balanced_blocks`)."""
 
     def free_registers(self, cpu: CpuModel) -> CpuModel:
         """See `GroupDot`."""
@@ -162,25 +169,41 @@ def add_word_products(total: ir.Value, a: ir.Value, b: ir.Value) -> ir.Value:
 def exceeds_pairs(w: np.ndarray) -> np.ndarray:
     """Tell lines of weights ``[.., n, 4]`` of i8 in which some pair of products with u8 may exceed
     16 bits: ``[..]``."""
-    pairs = w.reshape(*w.shape[:-1], 2, 2).astype(np.int16)
-    sums = np.maximum(np.maximum(pairs, 0).sum(-1), np.maximum(-pairs, 0).sum(-1))
-    return (255 * sums.max(axis=(-2, -1)).astype(np.int32)) > np.iinfo(np.int16).max
+    sums = w[..., ::2].astype(np.int16) + w[..., 1::2]
+    # of two signs, they are in the range of one weight
+    return (np.abs(sums) > MOST_OF_PAIR).any((-2, -1))
+
+
+def shuffled(block: ir.Value, order: ir.Value) -> ir.Value:
+    """The bytes of both halves of `block` at the places in `order`."""
+    return llvm.call_intrinsic(block.type, "llvm.x86.avx2.pshuf.b", [block, order], [], [])
 
 
 def add_all_products(
     emitter: VectorEmitter,
     dot: GroupDot,
     totals: Registers,
-    factors: Registers,
+    factors: Sequence[Callable[[], ir.Value]],
     columns: Registers,
     exact: ir.Value | None = None,
+    orders: Registers | None = None,
 ) -> Registers:
     """Add the products of each of the `factors` by all `columns` to `totals`: in pairs unless
-    `exact`, an i8, is not zero, if that is given."""
+    `exact`, an i8, is not zero, if that is given. With `orders`, one for each of `columns`, the
+    factors are blocks (`balanced_blocks`)."""
+
+    is_widening = isinstance(dot, WideningDot)
+    values = [] if is_widening else [factor() for factor in factors]
 
     def by(dot: GroupDot) -> Registers:
-        pairs = [(factor, column) for factor in factors for column in columns]
-        return [dot.multiply_add(total, *pair) for total, pair in zip(totals, pairs, strict=True)]
+        results, left = list[ir.Value](), iter(totals)
+        for number, factor in enumerate(factors):
+            # one at a time, where products take registers, too
+            row = factor() if is_widening else values[number]
+            for column, order in zip(columns, orders or [None] * len(columns), strict=True):
+                value = row if order is None else shuffled(row, order)
+                results.append(dot.multiply_add(next(left), value, column))
+        return results
 
     if exact is None:
         return by(dot)

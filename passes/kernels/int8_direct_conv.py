@@ -10,18 +10,20 @@ that layers that differ in it have one kernel.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from ...mlir import arith, ir, memref, vector
+from .balanced_blocks import BLOCK_LINES, BesideWeights, FirstLine, block_loops, load_block
 from .direct_conv_rows import KernelRow, Pixel
 from .direct_conv_shape import DirectConvShape, RowTile
 from .direct_convolution import DirectConvEmitter
 from .emitter import Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
-from .group_dot import INT8_DOTS, GroupDot, add_all_products, add_word_products
+from .group_dot import INT8_DOTS, GroupDot, WideningDot, add_all_products, add_word_products
 from .int8_matmul import joined_bytes
 from .sizes import Index
 
@@ -101,7 +103,13 @@ class Int8DirectConvShape(DirectConvShape):
     @property
     def is_one_run(self) -> bool:
         """See `DirectConvShape`."""
-        return super().is_one_run and not self.rest and self.x_bytes == 1
+        splits_blocks = self.is_balanced and self.channels % BLOCK_LINES
+        return super().is_one_run and not self.rest and self.x_bytes == 1 and not splits_blocks
+
+    @property
+    def is_balanced(self) -> bool:
+        """True if columns take the channels of a block in an order of their own."""
+        return isinstance(self.dot, WideningDot) and self.dot.is_balanced
 
     @property
     def parts(self) -> list[VectorSlice]:
@@ -124,11 +132,10 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         epilogue: Epilogue,
         *beside: ir.Value,
     ):
-        """`beside` are the `exact_lines` of `VnniMatmulEmitter`, if there are any, and
-        `border_words` if there is a border."""
+        """`beside` are the buffers of `BesideWeights`, and `border_words` if there is a border."""
         super().__init__(shape, image, weights, output, epilogue)
-        *exact_lines, border = beside if shape.has_border else (*beside, None)
-        self.exact_lines = exact_lines[0] if exact_lines else None
+        *others, border = beside if shape.has_border else (*beside, None)
+        self.beside_weights = BesideWeights.of(shape.dot, others)
         self._border: list[ir.Value] = []
         if border is not None:
             words = range(1 + shape.x_bytes)
@@ -169,16 +176,35 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         ) -> Registers:
             line = self.add(weights, self.times(index, self.shape.nr))
             factors = [
-                factor(pixel, byte, index, factors_read)
+                partial(factor, pixel, byte, index, factors_read)
                 for pixel in pixels
                 for byte in range(self.shape.x_bytes)
             ]
             return self._add_products(registers, factors, line)
 
-        rest = self.shape.rest
+        def shuffled_group(index: ir.Value, registers: Registers, first_of: FirstLine) -> Registers:
+            line = self.add(weights, self.times(index, self.shape.nr))
+            step = self.times(first_of(index), dot.size)
+            blocks = [partial(self._block, pixel, step) for pixel in pixels]
+            return self._add_products(registers, blocks, line, order)
+
+        rest, order = self.shape.rest, self.beside_weights.order
         full = count - 1 if rest else count
-        accumulators = self.loop((self.index(0), self.index(full)), accumulators, group)
+        if order is None:
+            accumulators = self.loop((self.index(0), self.index(full)), accumulators, group)
+        else:
+            for first, last, first_of in block_loops(full):
+                bounds = self.index(first), self.index(last)
+                body = partial(shuffled_group, first_of=first_of)
+                accumulators = self.loop(bounds, accumulators, body)
         return group(self.index(full), accumulators, rest) if rest else accumulators
+
+    def _block(self, pixel: Pixel, step: ir.Value) -> ir.Value:
+        """The block of channels at channel `step` of a pixel."""
+        block = load_block(self.image, self.add(pixel.offset, step))
+        if pixel.inside is None:
+            return block
+        return arith.select(pixel.inside, block, self._border_factor())
 
     def vectors(
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
@@ -199,28 +225,40 @@ class Int8DirectConvEmitter(DirectConvEmitter):
     def _columns(self, line: ir.Value) -> list[ir.Value]:
         """The vectors of weights of a panel's line. Nothing behind the line is read: that of the
         last panel ends with the memory of the weights."""
-        starts = [self.add(line, part.start) for part in self.shape.parts]
         if self.shape.multiplies_groups:
-            dot, counts = self.shape.dot, [part.count for part in self.shape.parts]
-            ats = [self.times(at, dot.size) for at in starts]
-            return [dot.load(self.weights, *each) for each in zip(ats, counts, strict=True)]
+            return self._groups(self.weights, line)
+        starts = [self.add(line, part.start) for part in self.shape.parts]
         masks = map(self._mask_of, self.shape.parts)
         loaded = [self.load(self.weights, *at) for at in zip(starts, masks, strict=True)]
         return [arith.extsi(self._wide, value) for value in loaded]
+
+    def _groups(self, memory: ir.Value, line: ir.Value) -> Registers:
+        """The vectors of groups in `memory` for a panel's line."""
+        dot, parts = self.shape.dot, self.shape.parts
+        ats = [self.times(self.add(line, part.start), dot.size) for part in parts]
+        return [dot.load(memory, at, part.count) for at, part in zip(ats, parts, strict=True)]
 
     @property
     def _wide(self) -> ir.VectorType:
         """The type of a vector of channels, or of their weights, as 32 bits."""
         return self.vector_of(self.lanes, self.accumulator)
 
-    def _add_products(self, totals: Registers, factors: Registers, line: ir.Value) -> Registers:
-        """Add the products of groups by a line of weights to `totals`."""
+    def _add_products(
+        self,
+        totals: Registers,
+        factors: Sequence[Callable[[], ir.Value]],
+        line: ir.Value,
+        order: ir.Value | None = None,
+    ) -> Registers:
+        """Add the products of groups by a line of weights to `totals`; of blocks, if there is an
+        `order` of their factors."""
         exact = None
-        if self.exact_lines is not None:
+        if self.beside_weights.exact is not None:
             number = arith.divui(line, self.index(self.shape.nr))
-            exact = memref.load(self.exact_lines, [number])
+            exact = memref.load(self.beside_weights.exact, [number])
         columns = self._columns(line)
-        return add_all_products(self, self.shape.dot, totals, factors, columns, exact)
+        orders = None if order is None else self._groups(order, line)
+        return add_all_products(self, self.shape.dot, totals, factors, columns, exact, orders)
 
     def _multiply_add(self, total: ir.Value, factor: ir.Value, column: ir.Value) -> ir.Value:
         """Add the products of a vector of channels by a column to `total`."""
@@ -389,14 +427,15 @@ class Int8DirectConvEmitter(DirectConvEmitter):
 
     def _border_sums(self, line: ir.Value, count: int, sums: Registers) -> Registers:
         """Add the products of the border by `count` lines of weights to `sums`."""
-        borders = [self._border_factor(byte) for byte in range(self.shape.x_bytes)]
+        border_factors = [self._border_factor(byte) for byte in range(self.shape.x_bytes)]
+        borders = [partial(lambda value: value, value) for value in border_factors]
 
         def step(index: ir.Value, registers: Registers) -> Registers:
             here = self.add(line, self.times(index, self.shape.nr))
             if self.shape.multiplies_groups:
                 return self._add_products(registers, borders, here)
             return [
-                self._multiply_add(total, borders[0], column)
+                self._multiply_add(total, border_factors[0], column)
                 for total, column in zip(registers, self._columns(here), strict=True)
             ]
 

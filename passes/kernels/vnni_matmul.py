@@ -4,8 +4,10 @@ it in groups.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from ...mlir import arith, ir, memref
+from .balanced_blocks import BesideWeights, FirstLine, block_loops, load_block
 from .emitter import CACHE_LINE, LhsBlock, Prefetch, Registers, VectorSlice, short_vectors
 from .epilogue import Epilogue
 from .group_dot import DOT_BF16, GroupDot, add_all_products
@@ -27,6 +29,11 @@ class VnniMatmulShape(MatmulShape):
         return self.factors % self.dot.size
 
     @property
+    def full_lines(self) -> int:
+        """Lines whose groups are full."""
+        return self.k - bool(self.rest)
+
+    @property
     def flops(self) -> int | None:
         groups = super().flops
         return None if groups is None else self.dot.size * groups
@@ -44,12 +51,11 @@ class VnniMatmulEmitter(MatmulEmitter):
         weights: ir.Value,
         output: ir.Value,
         epilogue: Epilogue,
-        exact_lines: ir.Value | None = None,
+        *beside: ir.Value,
     ):
-        """`exact_lines` tells for each line of the panels, as an i8, whether its products exceed
-        the pairs of `shape.dot` (`group_dot.WideningDot`); None if none does."""
+        """`beside` are the buffers of `BesideWeights`."""
         super().__init__(shape, x, weights, output, epilogue)
-        self.exact_lines = exact_lines
+        self.beside = BesideWeights.of(shape.dot, beside)
 
     @property
     def accumulator(self) -> ir.Type:
@@ -73,12 +79,19 @@ class VnniMatmulEmitter(MatmulEmitter):
         """See `VectorEmitter`. Nothing is masked, because panels are padded."""
         assert mask is None
         dot, parts = self.shape.dot, len(accumulators) // left.count
+        order = self.beside.order
 
-        def step(index: ir.Value, registers: Registers, count: int | None = None) -> Registers:
+        def step(
+            index: ir.Value,
+            registers: Registers,
+            count: int | None = None,
+            first_of: FirstLine | None = None,
+        ) -> Registers:
             line = self.add(start, self.times(index, left.panel_width))
-            starts = [self.add(line, part * self.lanes) for part in range(parts)]
-            columns = [dot.load(right, self.times(at, dot.size)) for at in starts]
-            element = self.add(left.start, self.times(index, dot.size))
+            starts = [self.times(self.add(line, n * self.lanes), dot.size) for n in range(parts)]
+            columns = [dot.load(right, at) for at in starts]
+            first = index if first_of is None else first_of(index)
+            element = self.add(left.start, self.times(first, dot.size))
             if ahead is not None:
                 for more in ahead.offsets(CACHE_LINE) if ahead.most else (0,):
                     at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
@@ -87,17 +100,23 @@ class VnniMatmulEmitter(MatmulEmitter):
                         right, [at], is_write=False, locality_hint=2, is_data_cache=True
                     )
             ats = [self.add(element, product(left.stride, row)) for row in range(left.count)]
-            factors = [dot.broadcast(left.memory, at, count) for at in ats]
             exact = self._exact(start, index)
+            if order is not None and first_of is not None:
+                blocks = [partial(load_block, left.memory, at) for at in ats]
+                orders = [dot.load(order, at) for at in starts]
+                return add_all_products(self, dot, registers, blocks, columns, exact, orders)
+            factors = [partial(dot.broadcast, left.memory, at, count) for at in ats]
             return add_all_products(self, dot, registers, factors, columns, exact)
 
-        end = self.index(k) if isinstance(k, int) else k
         rest = self.shape.rest
-        if not rest:
-            return self.loop((self.index(0), end), accumulators, step)
-        last = self.index(self.shape.k - 1)
-        accumulators = self.loop((self.index(0), last), accumulators, step)
-        return step(last, accumulators, rest)
+        end = self.index(self.shape.k - 1 if rest else k)
+        if order is None:
+            accumulators = self.loop((self.index(0), end), accumulators, step)
+        else:
+            for first, last, first_of in block_loops(self.shape.full_lines):
+                bounds = self.index(first), self.index(last)
+                accumulators = self.loop(bounds, accumulators, partial(step, first_of=first_of))
+        return step(end, accumulators, rest) if rest else accumulators
 
     def left(self, row: ir.Value, start: ir.Value, count: int) -> LhsBlock:
         """See `MatmulEmitter`. Places in rows count factors."""
@@ -107,8 +126,8 @@ class VnniMatmulEmitter(MatmulEmitter):
         return LhsBlock(self.x, at, count, length, shape.line, size)
 
     def _exact(self, start: ir.Value, number: ir.Value) -> ir.Value | None:
-        """The element of `exact_lines` for line `number` of those that begin at `start`."""
-        if self.exact_lines is None:
+        """The flag of line `number` of those that begin at `start`, if there are any."""
+        if self.beside.exact is None:
             return None
         first = arith.divui(start, self.index(self.shape.line))
-        return memref.load(self.exact_lines, [arith.addi(first, number)])
+        return memref.load(self.beside.exact, [arith.addi(first, number)])
