@@ -171,7 +171,7 @@ def exceeds_pairs(w: np.ndarray) -> np.ndarray:
     16 bits: ``[..]``."""
     sums = w[..., ::2].astype(np.int16) + w[..., 1::2]
     # of two signs, they are in the range of one weight
-    return (np.abs(sums) > MOST_OF_PAIR).any((-2, -1))
+    return np.asarray((np.abs(sums) > MOST_OF_PAIR).any((-2, -1)))
 
 
 def shuffled(block: ir.Value, order: ir.Value) -> ir.Value:

@@ -110,11 +110,14 @@ def quantize_clamped(op: graph.QuantizeOp) -> Any:
     """``quantize(relu(x), s, z)  -->  quantize(x, s, z)`` if zero becomes the smallest integer, and
     likewise of the maximum, or the minimum, with a number that saturates. Exact: what is clamped
     saturates, too, and NaN stays NaN."""
-    clamp = producer(op.x, (graph.ReluOp, graph.MaxOp, graph.MinOp))
-    if clamp is None:
+    relu = producer(op.x, graph.ReluOp)
+    clamp = producer(op.x, (graph.MaxOp, graph.MinOp)) if relu is None else None
+    if relu is not None:
+        x, bound = relu.x, np.float32(0)
+    elif clamp is not None:
+        x, bound = clamp.a, constant_scalar(clamp.b)
+    else:
         return None
-    bound = np.float32(0) if isinstance(clamp, graph.ReluOp) else constant_scalar(clamp.b)
-    x = clamp.x if isinstance(clamp, graph.ReluOp) else clamp.a
     scale, zero = constant_scalar(op.scale), constant_scalar(op.zero_point)
     if bound is None or scale is None or zero is None or not _is_normal(op.scale) or scale < 0:
         return None
