@@ -20,6 +20,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from .proofs import prover
 from .symbolic_terms import (
     EXTREMA,
     LONG,
@@ -333,7 +334,12 @@ def _canonical_atom(atom: Atom) -> "int | Dim":
         return first + _excess(second - first)
     if atom.function == "min":
         return first - _excess(first - second)
-    return FUNCTIONS[atom.function](first, second)
+    # What broadcasts may depend on assumptions, which hold for a while.
+    return (
+        floordiv(first, second)
+        if atom.function == "floordiv"
+        else _call(atom.function, first, second)
+    )
 
 
 def _excess(a: "int | Dim") -> "int | Dim":
@@ -350,12 +356,17 @@ def _excess(a: "int | Dim") -> "int | Dim":
     return _call("max", 0, a)
 
 
-@functools.lru_cache(maxsize=1 << 14)
 def at_least(a: "int | Dim", b: "int | Dim") -> bool:
-    """Return whether ``a >= b`` for every value of the named sizes (False also when unknown).
+    """Return whether ``a >= b`` for every value of the named sizes (False also when unknown)."""
+    if _is_at_least(a, b):
+        return True
+    prove = prover.get()
+    return prove is not None and prove(a - b)
 
-    Remembered, since checks of shapes ask again and again.
-    """
+
+@functools.lru_cache(maxsize=1 << 14)
+def _is_at_least(a: "int | Dim", b: "int | Dim") -> bool:
+    """Remembered, since checks of shapes ask again and again."""
     difference = a - b
     if isinstance(difference, int):
         return difference >= 0
@@ -368,7 +379,7 @@ def decide_equal(a: "int | Dim", b: "int | Dim") -> bool:
     if isinstance(difference, int) or is_same(a, b):
         return is_same(a, b)
     for side in (difference, -difference):
-        if isinstance(side, Dim) and side.minimum is not None and side.minimum > 0:
+        if at_least(side, 1):
             return False
     terms = dict(difference.terms)
     if terms.pop((), 0) % math.gcd(*terms.values()):

@@ -54,6 +54,7 @@ from .int8_matmul import *
 from .int8_nbits_matmul import *
 from .linear_attention import *
 from .lookup import *
+from .loop_history import LoopHistory
 from .mixture import *
 from .movement import *
 from .multiply_add import *

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...mlir import ir
+from ..assumptions import assuming
 from ..symbolic import Dim
 from .base import TypeRuleError, create
 from .control_flow import (
@@ -24,11 +25,18 @@ from .control_flow import (
     terminator,
     yielded_types,
 )
+from .loop_history import (
+    IterationFacts,
+    LoopHistory,
+    binds_sizes,
+    dtype_of_positions,
+    guessed_facts,
+)
 from .loop_state import Appended, State, Unchanged, reduce_state, use_unchanged
 from .movement import expand, reshape
 from .shapes import constant
 from .symbolic_values import known_sizes
-from .trip_count import InductionVariable, as_value, induction_variables, trip_count, use_iteration
+from .trip_count import InductionVariable, TripCount, as_value, trip_count, use_iteration
 from .types import TensorType, to_mlir, type_of
 
 FreshName = Callable[[str], str]
@@ -126,7 +134,7 @@ def loop(
     fresh: FreshName,
     count: int | Dim = UNLIMITED,
     condition: ir.Value | None = None,
-    varying: set[tuple[int, int]] | None = None,
+    history: LoopHistory | None = None,
     any_rank: AnyRank | None = None,
 ) -> list[ir.Value]:
     """Build a loop; ``body(index, *carried)`` builds an iteration, `index` being a size.
@@ -135,21 +143,27 @@ def loop(
     again for as long as it changes sizes of carried values, with values of more general types.
     TypeRuleError when it changes their element type or, if `any_rank` does not permit it, rank.
 
-    `varying` lists sizes that are known to change between iterations, each as the number of a
-    carried value and an axis, -1 being the last one; `loop` adds those that it finds. Nested loops
-    are built several times and should share it: otherwise each level of nesting doubles the calls
-    of `body`.
+    It is also called again once if it names sizes that are computed from data, which may follow
+    from induction variables: these are sizes then, whose bounds are assumed.
+
+    `history` is what other builds of the loop found, and `loop` adds to it. Nested loops are built
+    several times and should share it: otherwise each level of nesting doubles the calls of `body`.
     """
-    varying = set() if varying is None else varying
+    history = LoopHistory() if history is None else history
     types = list(map(type_of, initial))
-    arguments = [_without_sizes(type_, i, varying, fresh) for i, type_ in enumerate(types)]
+    arguments = [_without_sizes(t, i, history.varying, fresh) for i, t in enumerate(types)]
+    assumed, again = guessed_facts(history, initial, condition), True
     while True:
         attempt = _LoopDraft(initial, arguments, fresh, count, condition, any_rank)
+        attempt.expect(history, assumed, again)
         arguments, results = attempt.build(body)
         if results is not None:
             return results
+        if attempt.is_ignorant:
+            assumed, again = attempt.learned if again else None, False
+            continue
         initial = attempt.initial
-        varying |= _changed_sizes(list(map(type_of, initial)), arguments)
+        history.varying |= _changed_sizes(list(map(type_of, initial)), arguments)
 
 
 def _without_sizes(
@@ -190,6 +204,17 @@ class _LoopDraft:
         self.initial, self.arguments, self.fresh = list(initial), arguments, fresh
         self.count, self.condition, self.any_rank = count, condition, any_rank
         self.index = fresh("iteration")
+        self.trips: TripCount | None = None
+        self.is_ignorant = False
+        """True if `build` asks for another attempt, in which `learned` is assumed."""
+        self.learned: IterationFacts | None = None
+
+    def expect(self, history: LoopHistory, assumed: IterationFacts | None, again: bool) -> None:
+        """Set what `build` expects: induction variables of `history`, and facts that are `assumed`
+        of an iteration. It asks for another attempt where these are wrong and, if `again` allows,
+        where it found more."""
+        self.history, self.assumed, self.again = history, assumed, again
+        self.variables = history.variables(self.initial)
 
     def build(
         self, body: Callable[..., Iteration]
@@ -200,7 +225,13 @@ class _LoopDraft:
             conditions: list[ir.Value] = []
 
             def iterate(*carried: ir.Value) -> list[ir.Value]:
-                last = body(Dim.symbol(self.index), *carried)
+                index = Dim.symbol(self.index)
+                given = [
+                    as_value(self.variables[i].at(index), value) if i in self.variables else value
+                    for i, value in enumerate(carried)
+                ]
+                with assuming(self._facts()):
+                    last = body(index, *given)
                 if len(last.carried) != len(carried):
                     raise TypeRuleError(f"{len(last.carried)} values follow {len(carried)}")
                 conditions.extend(self._next_condition(last.condition))
@@ -208,6 +239,8 @@ class _LoopDraft:
 
             block = draft.add_block(iterate, self.arguments)
             leading = len(conditions)
+            if self._learns(draft, block, leading):
+                return self.arguments, None
             ranks = _common_ranks(self.arguments, yielded_types(block)[leading:], self.any_rank)
             _lower_yielded(block, ranks, leading)
             own = self._own_names()
@@ -222,6 +255,42 @@ class _LoopDraft:
             if general != self.arguments:
                 return general, None
             return general, self._finish(draft, block, leading)
+
+    def _facts(self) -> list[int | Dim]:
+        """Sizes that are taken to be 0 at least in an iteration."""
+        index = Dim.symbol(self.index)
+        within = [] if self.count == UNLIMITED else [self.count - 1 - index]
+        return within if self.assumed is None else [*within, *self.assumed(index)]
+
+    def _learns(self, draft: "_Draft", block: ir.Block, leading: int) -> bool:
+        """Find the induction variables of `block`, and the trip count; return whether another
+        attempt is due that knows them."""
+        index = Dim.symbol(self.index)
+        use_unchanged(block, self.initial, leading)
+        yielded = list(terminator(block).operands)[leading:]
+        wrong = self.history.note_steps(block, self.initial, yielded, self.variables, index)
+        found = self.history.variables(self.initial)
+        use_iteration(block, found, index)
+        inner = {self.index} | self._own_names() | draft.inner_names()
+        may_learn = self.again and binds_sizes(block)
+        if may_learn:
+            self.history.dtype = dtype_of_positions(block)
+        if leading:
+            self.trips = trip_count(
+                self.condition, terminator(block).operands[0], index, inner, self.count, UNLIMITED,
+                self.history.dtype,
+            )  # fmt: skip
+        self.learned = None if self.trips is None else self.trips.facts
+        assumed, holds = (
+            set[int | Dim]() if facts is None else set(facts(index))
+            for facts in (self.assumed, self.learned)
+        )
+        more = assumed != holds or found != self.variables
+        self.is_ignorant = wrong or not assumed <= holds
+        if may_learn and more:
+            self.is_ignorant = True
+        self.variables = found
+        return self.is_ignorant
 
     def _placeholders(
         self, block: ir.Block, before: Sequence[TensorType], yielded: Sequence[TensorType]
@@ -268,12 +337,10 @@ class _LoopDraft:
 
     def _finish(self, draft: "_Draft", block: ir.Block, leading: int) -> list[ir.Value]:
         inner = {self.index} | self._own_names() | draft.inner_names()
-        use_unchanged(block, self.initial, leading)
-        found = induction_variables(block, self.initial, list(terminator(block).operands)[leading:])
-        use_iteration(block, found, Dim.symbol(self.index))
-        if leading and self._is_counted(block, inner):
+        if self.trips is not None:
+            self._count(block, self.trips)
             leading = 0
-        known = {} if leading else found
+        known = {} if leading else self.variables
         states = reduce_state(block, self.initial, leading, inner, known)
         firsts = self.initial
         stays = [isinstance(state, ir.Value) for state in states]
@@ -304,21 +371,15 @@ class _LoopDraft:
             return as_value(state.at(self.count), first)
         return state.joined(next(stacks)) if isinstance(state, Appended) else next(carried)
 
-    def _is_counted(self, block: ir.Block, inner: Collection[str]) -> bool:
+    def _count(self, block: ir.Block, trips: TripCount) -> None:
         """Take the condition of a loop that its induction variables end out of `block`, and limit
-        the loop by its trip count; return whether that can be."""
+        the loop by its trip count."""
+        trips.require_exact()
         end = terminator(block)
-        condition, *others = end.operands
-        count = trip_count(
-            self.condition, condition, Dim.symbol(self.index), inner, self.count, UNLIMITED
-        )
-        if count is None:
-            return False
         with ir.InsertionPoint(end), end.location:
-            create(YieldAllOp, [others], {}, [])
+            create(YieldAllOp, [list(end.operands)[1:]], {}, [])
         end.erase()
-        self.count, self.condition = count, None
-        return True
+        self.count, self.condition = trips.count, None
 
     def _finish_reduced(
         self, draft: "_Draft", leading: int, yielded: Sequence[TensorType]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...mlir import ir
+from ..assumptions import using_assumptions
 from ..symbolic import (
     LONG,
     Dim,
@@ -24,8 +25,54 @@ from ..symbolic import (
     minimum,
 )
 from .base import GraphOp, graph_op, is_several, map_group
-from .shapes import BindSizesOp
+from .casts import CastOp
+from .elementwise import (
+    AbsOp,
+    AddOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NegOp,
+    SubOp,
+    WhereOp,
+)
+from .indexing import GatherOp
+from .movement import ConcatOp, ExpandOp, ReshapeOp, SliceOp, TransposeOp
+from .shapes import BindSizesOp, ConstantOp
 from .types import TensorType, bit_width, is_float, is_unsigned, type_of
+
+EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
+"""Magnitudes up to which floats hold every integer."""
+
+_EXACT_OPS = (
+    CastOp,
+    ConcatOp,
+    ConstantOp,
+    ExpandOp,
+    GatherOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    WhereOp,
+    AbsOp,
+    AddOp,
+    MaxOp,
+    MinOp,
+    MulOp,
+    NegOp,
+    SubOp,
+    EqualOp,
+    GreaterOp,
+    GreaterOrEqualOp,
+    LessOp,
+    LessOrEqualOp,
+)
+"""Ops whose results are integers where operands are floats that hold integers."""
 
 MAX_ELEMENTS = 64
 """Larger tensors are data, not sizes."""
@@ -38,7 +85,8 @@ def symbolic_value(value: ir.Value) -> np.ndarray | None:
 
     Looks through the ops that compute `value`; its shape is the tensor's.
     """
-    return _Evaluation().value(value)
+    with using_assumptions():
+        return _Evaluation().value(value)
 
 
 def known_sizes(value: ir.Value) -> tuple[int | Dim, ...] | None:
@@ -95,20 +143,27 @@ class _Step:
         self.type = type_of(value)
         self.op = graph_op(value.owner)
         self.operands: list[ir.Value] = []
-        if self.op is None or not _may_hold_sizes(self.type) or len(self.op.operation.regions):
+        if self.op is None or not may_hold_sizes(self.type) or len(self.op.operation.regions):
             self.op = None
             return
         operands = list(self.op.operation.operands)
-        if all(_may_hold_sizes(type_of(each)) for each in operands):
+        binds = isinstance(self.op, BindSizesOp)
+        if all(may_hold_sizes(type_of(each)) for each in operands):
             self.operands = operands
-        elif not isinstance(self.op, BindSizesOp):
+        elif not binds:
             self.op = None
-        if self.op is not None and not (self.op.pure or isinstance(self.op, BindSizesOp)):
+        if self.op is not None and not binds and not self._is_known_to_be_exact(self.op):
             self.op, self.operands = None, []
 
+    def _is_known_to_be_exact(self, op: GraphOp) -> bool:
+        types = (self.type, *map(type_of, self.operands))
+        is_exact = isinstance(op, _EXACT_OPS) or not any(is_float(type_.dtype) for type_ in types)
+        return op.pure and is_exact
 
-def _may_hold_sizes(type_: TensorType) -> bool:
-    if is_float(type_.dtype) or not type_.is_static:
+
+def may_hold_sizes(type_: TensorType) -> bool:
+    """Return whether the elements of values of `type_` may be sizes that are computed with."""
+    if not type_.is_static or (is_float(type_.dtype) and type_.dtype not in EXACT):
         return False
     return math.prod(type_.static_shape) <= MAX_ELEMENTS
 
@@ -131,12 +186,16 @@ def _as_sizes(array: Any, type_: TensorType) -> np.ndarray | None:
     array = np.asarray(array)
     if array.dtype == object:
         return array if all(_fits(element, type_) for element in array.ravel()) else None
+    if is_float(array.dtype) and not all(float(number).is_integer() for number in array.ravel()):
+        return None
     sizes = np.empty(array.shape, dtype=object)
     sizes[...] = np.vectorize(int, otypes=[object])(array) if array.size else array
     return sizes
 
 
 def _fits(element: Any, type_: TensorType) -> bool:
+    if type_.dtype in EXACT:
+        return _is_exact(element, type_.dtype)
     if isinstance(element, Dim):
         return element.atoms <= LONG
     if not isinstance(element, int) or type_.dtype == np.bool_:
@@ -144,6 +203,14 @@ def _fits(element: Any, type_: TensorType) -> bool:
     bits = bit_width(type_.dtype)
     low, high = (0, 1 << bits) if is_unsigned(type_.dtype) else (-1 << bits - 1, 1 << bits - 1)
     return low <= element < high
+
+
+def _is_exact(element: Any, dtype: np.dtype) -> bool:
+    """Return whether `element` is an integer that floats of `dtype` hold, whatever the sizes."""
+    if isinstance(element, Dim):
+        most = EXACT[dtype]
+        return element.atoms <= LONG and at_least(most, element) and at_least(element, -most)
+    return isinstance(element, int) and int(dtype.type(element)) == element
 
 
 def _elementwise(function: Callable[..., Any], count: int) -> Callable[..., np.ndarray]:

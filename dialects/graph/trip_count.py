@@ -11,22 +11,22 @@ positions that it knows.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...mlir import ir
-from ..symbolic import Dim, maximum, minimum
+from ..symbolic import Dim, at_least, ceildiv, maximum, minimum
 from .base import GraphOp, graph_op
 from .casts import CastOp, cast
 from .elementwise import less_or_equal
 from .movement import ReshapeOp, reshape
 from .shapes import ConstantOp, constant, require, sizes
-from .symbolic_values import known_sizes
+from .symbolic_values import EXACT, known_sizes
 from .types import is_float, type_of
 
-EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
-"""Magnitudes up to which floats hold every integer: induction variables are compared as such."""
+_MOST = {dtype: most - (1 << 10) for dtype, most in EXACT.items()}
+"""Magnitudes up to which loops may count in floats: positions somewhat further are exact, too."""
 
 _COUNTING = (np.dtype(np.int32), np.dtype(np.int64))
 
@@ -47,6 +47,10 @@ class InductionVariable:
 
     first: Size
     step: int
+
+    def computed_in(self, dtype: np.dtype | None) -> "Bound":
+        """The condition, with positions in `dtype`."""
+        return self if dtype is None or self.dtype is not None else replace(self, dtype=dtype)
 
     def at(self, iteration: Size) -> Size:
         """The value in an iteration, counted from 0."""
@@ -100,11 +104,72 @@ def as_value(size: Size, like: ir.Value) -> ir.Value:
 
 
 @dataclass(frozen=True)
-class _Bound:
-    """A condition ``0 < rest``; `dtype` is the float type that it was computed in, if any."""
+class Bound:
+    """A condition ``low < high``, or ``low <= high``, with 1 for `more`; `dtype` is the float type
+    in which these, or positions that depend on them, are computed, if any."""
 
-    rest: Size
+    low: Size
+    high: Size
+    more: int
     dtype: np.dtype | None
+
+    @property
+    def rest(self) -> Size:
+        """This is more than 0 if the condition holds."""
+        return self.high - self.low + self.more
+
+    def computed_in(self, dtype: np.dtype | None) -> "Bound":
+        """The condition, with positions in `dtype`."""
+        return self if dtype is None or self.dtype is not None else replace(self, dtype=dtype)
+
+    def at(self, iteration: Dim, number: Size) -> "Bound":
+        """The condition in which `iteration` is `number`."""
+        low, high = (
+            size.evaluate({str(iteration): number}) if isinstance(size, Dim) else size
+            for size in (self.low, self.high)
+        )
+        return replace(self, low=low, high=high)
+
+    def facts(self, step: int, iteration: Dim) -> list[Size]:
+        """Sizes that are 0 at least in each iteration of a loop that this, of its first one,
+        and the same with a `rest` less by `step` in each later one, keeps running."""
+        found = [self.rest - step * iteration - 1]
+        return found if self.dtype is None else [*found, _MOST[self.dtype] - self.high]
+
+
+@dataclass(frozen=True)
+class TripCount:
+    """The number of iterations of a loop, and the conditions that decide it: those of the first
+    iteration, and by how much the `rest` of each falls in an iteration.
+
+    `always` lists the numbers of conditions that hold in the first iteration, whatever the sizes
+    are."""
+
+    count: Size
+    bounds: tuple[Bound, ...]
+    steps: tuple[int, ...]
+    always: frozenset[int]
+
+    def facts(self, iteration: Dim) -> list[Size]:
+        """Sizes that are 0 at least in an iteration."""
+        return [
+            fact
+            for number, (bound, step) in enumerate(zip(self.bounds, self.steps, strict=True))
+            if number not in self.always
+            for fact in bound.facts(step, iteration)
+        ]
+
+    def require_exact(self) -> None:
+        """Emit checks that integers which are compared as floats are exact."""
+        for bound in self.bounds:
+            if bound.dtype is not None and not at_least(_MOST[bound.dtype], bound.high):
+                most = constant(value=np.array(_MOST[bound.dtype], np.int64))
+                message = f"a loop counts in {bound.dtype}, further than that is exact"
+                require(less_or_equal(as_value(bound.high, most), most), message=message)
+
+
+def _count(bound: Bound, step: int, holds: bool) -> Size:
+    return maximum(ceildiv(bound.rest, step), 1 if holds else 0)
 
 
 def trip_count(
@@ -114,46 +179,64 @@ def trip_count(
     inner: Collection[str],
     limit: Size,
     unlimited: int,
-) -> Size | None:
+    dtype: np.dtype | None = None,
+) -> TripCount | None:
     """The number of iterations of a loop that runs while conditions on induction variables hold,
     and `limit` of them at most; None if it is not known.
 
     `first` is the condition of the first iteration (None: it holds), `condition` that of the next
     one after `iteration`. `inner` are the names of sizes that mean nothing outside, `iteration`
-    among them. Emits checks that integers which are compared as floats are exact.
+    among them. `dtype` is the float type in which positions are computed, if there is one.
     """
-    bounds = _bounds(condition)
-    before = [] if first is None or known_sizes(first) == (1,) else _bounds(first)
-    if bounds is None or before is None:
+    conditions = bounds_of(condition)
+    before = first_bounds(first)
+    if conditions is None or before is None:
         return None
-    of_first = [bound.rest for bound in before]
-    counts: list[Size] = []
-    for bound in bounds:
-        count = bound.rest + iteration + 1
-        if isinstance(count, Dim) and not count.symbols().isdisjoint(inner):
+    bounds, steps = list[Bound](), list[int]()
+    for bound in conditions:
+        in_floats = bound.computed_in(dtype)
+        if _step_of(in_floats, iteration) is not None:
+            bound = in_floats
+        start, step = bound.at(iteration, -1), _step_of(bound, iteration)
+        symbols = (size.symbols() for size in (start.low, start.high) if isinstance(size, Dim))
+        if step is None or any(not names.isdisjoint(inner) for names in symbols):
             return None
-        holds = count not in of_first  # in the first iteration, whatever the sizes are
-        counts.append(maximum(count, 1 if holds else 0))
-        of_first = [rest for rest in of_first if rest != count]
-    if of_first:
+        bounds.append(start)
+        steps.append(step)
+    required = [bound.rest for bound in before]
+    always = {number for number, bound in enumerate(bounds) if bound.rest not in required}
+    if not set(required) <= {bound.rest for bound in bounds}:
         return None
-    for count, bound in zip(counts, bounds, strict=True):
-        _require_exact(count, bound)
-    for count in counts:
+    for number, (bound, step) in enumerate(zip(bounds, steps, strict=True)):
+        count = _count(bound, step, number in always)
         limit = count if limit == unlimited else minimum(limit, count)
-    return limit
+    return TripCount(limit, tuple(bounds), tuple(steps), frozenset(always))
 
 
-def _require_exact(count: Size, bound: _Bound) -> None:
+def _step_of(bound: Bound, iteration: Dim) -> int | None:
+    """By how much the rest of `bound` falls in an iteration; None if that differs or it does not
+    fall, or if checks of its first iteration do not show that floats hold its sides."""
+    after = bound.at(iteration, iteration + 1)
+    step, rise, fall = bound.rest - after.rest, after.low - bound.low, bound.high - after.high
+    if not isinstance(step, int) or step <= 0:
+        return None
     if bound.dtype is not None:
-        most = constant(value=np.array(EXACT[bound.dtype], np.int64))
-        message = f"a loop counts in {bound.dtype}, further than that is exact"
-        require(less_or_equal(as_value(count, most), most), message=message)
+        start = bound.at(iteration, -1)
+        if not (at_least(rise, 0) and at_least(fall, 0)):
+            return None
+        if not at_least(start.low, -EXACT[bound.dtype]):
+            return None
+    return step
 
 
-def _bounds(condition: ir.Value) -> list[_Bound] | None:
+def first_bounds(condition: ir.Value | None) -> list[Bound] | None:
+    """The conditions of the first iteration (None: it runs); None if one is of others."""
+    return [] if condition is None or known_sizes(condition) == (1,) else bounds_of(condition)
+
+
+def bounds_of(condition: ir.Value) -> list[Bound] | None:
     """The conditions that must all hold for `condition` to; None if one is of others."""
-    waiting, found = [condition], list[_Bound]()
+    waiting, found = [condition], list[Bound]()
     while waiting:
         op = graph_op(waiting.pop().owner)
         if isinstance(op, ReshapeOp | CastOp) and type_of(op.x).dtype == np.bool_:
@@ -168,7 +251,7 @@ def _bounds(condition: ir.Value) -> list[_Bound] | None:
     return found
 
 
-def _bound(op: GraphOp) -> _Bound | None:
+def _bound(op: GraphOp) -> Bound | None:
     """The condition of the comparison `op`; None if it is none, or of others."""
     comparison = _COMPARISONS.get(op.operation.name)
     if comparison is None:
@@ -178,7 +261,7 @@ def _bound(op: GraphOp) -> _Bound | None:
     low, high, dtype = _size(a), _size(b), type_of(a).dtype
     if low is None or high is None or (is_float(dtype) and dtype not in EXACT):
         return None
-    return _Bound(high - low + more, dtype if is_float(dtype) else None)
+    return Bound(low, high, more, dtype if is_float(dtype) else None)
 
 
 def _size(value: ir.Value) -> Size | None:

@@ -56,5 +56,19 @@ def bind_sizes(ctx: Lowering, op: graph.BindSizesOp, x: ir.Value) -> ir.Value:
 
 @lowers(graph.RequireOp)
 def require(ctx: Lowering, op: graph.RequireOp, condition: ir.Value) -> tuple[()]:
-    ctx.require(tensor.extract(condition, []), op.attrs["message"])
+    holds = _compared_sizes(ctx, op.condition)
+    ctx.require(tensor.extract(condition, []) if holds is None else holds, op.attrs["message"])
     return ()
+
+
+def _compared_sizes(ctx: Lowering, condition: ir.Value) -> ir.Value | None:
+    """`condition` as a scalar if it compares two sizes: loops in kernels check these before they
+    begin."""
+    op = graph.graph_op(condition.owner)
+    if not isinstance(op, graph.LessOrEqualOp):
+        return None
+    sides = [graph.known_sizes(side) for side in op.operation.operands]
+    if any(side is None or len(side) != 1 for side in sides):
+        return None
+    low, high = (ctx.index(size) for (size,) in filter(None, sides))
+    return arith.cmpi(arith.CmpIPredicate.sle, low, high)

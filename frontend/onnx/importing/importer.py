@@ -92,7 +92,7 @@ class Importer:
         self.functions = {(f.domain, f.name, f.overload): f for f in model.functions}
         self.unsupported: list[UnsupportedNode] = []
         self.input_symbols: frozenset[str] = frozenset()
-        self.varying_sizes: defaultdict[str, set[tuple[int, int]]] = defaultdict(set)
+        self.loop_histories: defaultdict[str, graph.LoopHistory] = defaultdict(graph.LoopHistory)
         """The varying sizes of loops, by the names of their nodes; see `graph.loop`."""
         self.choices = Choices(answers or {})
         self.warnings: list[str] = []
@@ -266,7 +266,7 @@ class Importer:
             node = Node(
                 name, proto.op_type, domain, opset, tuple(proto.output), self.names.fresh,
                 lambda subgraph, given=(): self._import_subgraph(subgraph, given, name, scope),
-                self.varying_sizes[name],
+                self.loop_histories[name],
                 lambda value: self._lookup_attribute(scope, value),
                 lambda question, sizes=None: self._choose(name, question, sizes),
                 lambda: self.choices.told,

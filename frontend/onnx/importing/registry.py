@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from ....dialects.graph import LoopHistory
 from ....errors import InvalidModelError
 from ....mlir import ir
 
@@ -49,8 +50,8 @@ class Node:
     import_subgraph: Callable[..., list[ir.Value]] = field(repr=False)
     """``import_subgraph(subgraph, inputs)``: import a subgraph (a GraphProto) in place of the
     node; gives its outputs. It may be called more than once."""
-    varying_sizes: set[tuple[int, int]] = field(repr=False)
-    """The varying sizes that `graph.loop` found for this node, over all its imports."""
+    loop_history: LoopHistory = field(repr=False)
+    """The findings of `graph.loop` about this node, over all its imports."""
     lookup: Callable[[str], ir.Value] = field(repr=False)
     """The value of a name that an attribute gives. UnsupportedError where there is none."""
     choose: Callable[..., bool | None] = field(repr=False)

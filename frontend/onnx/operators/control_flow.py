@@ -126,7 +126,7 @@ def loop(trip_count=None, condition=None, *initial, node, body):
     any_rank = _of_any_rank(node, body)
     with _of_one_rank():
         return graph.loop(
-            initial, iterate, node.fresh_name, limit, condition, node.varying_sizes, any_rank
+            initial, iterate, node.fresh_name, limit, condition, node.loop_history, any_rank
         )
 
 
@@ -210,7 +210,7 @@ def _scanned(
         values = node.import_subgraph(body, [*carried, *parts])
         return graph.Iteration(None, values[:count], values[count:])
 
-    return graph.loop(initial, iterate, node.fresh_name, length, varying=node.varying_sizes)
+    return graph.loop(initial, iterate, node.fresh_name, length, history=node.loop_history)
 
 
 def _scan_length(scanned: Sequence[ir.Value], axes: Sequence[int]) -> int | Dim:

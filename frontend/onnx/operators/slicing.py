@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....dialects import graph
+from ....dialects.assumptions import using_assumptions
 from ....dialects.symbolic import Dim, at_least, ceildiv
 from ....dialects.symbolic import maximum as max_size
 from ....dialects.symbolic import minimum as min_size
@@ -134,9 +135,24 @@ def _slice(
     each = [1] * len(shape)
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         axis = normalize_axis(axis, len(shape))
-        first[axis], sizes[axis] = slice_bounds(shape[axis], start, end, step)
-        each[axis] = step
+        end = _to_end(shape[axis], end, step)
+        with using_assumptions():
+            first[axis], sizes[axis] = slice_bounds(shape[axis], start, end, step)
+        each[axis] = 1 if sizes[axis] == 1 else step
     return graph.slice_(x, starts=first, sizes=sizes, steps=each)
+
+
+def _to_end(extent: int | Dim, end: int | Dim, step: int) -> int | Dim:
+    """`end`, or `_LARGE` where it is one that exporters write for all that follows; that `extent`
+    is not longer is checked then."""
+    if isinstance(extent, int) or not isinstance(end, int) or not _FAR <= end < _LARGE or step < 0:
+        return end
+    with using_assumptions():
+        is_shorter = at_least(end, extent)
+    if not is_shorter:
+        fits = graph.less_or_equal(graph.size_scalar(extent), graph.size_scalar(end))
+        graph.require(fits, message=f"an axis is longer than {end}, the end of a slice")
+    return _LARGE
 
 
 def slice_bounds(
@@ -149,7 +165,14 @@ def slice_bounds(
     start = _clamp(_from_front(start, extent), low if step > 0 else 0, high)
     end = _clamp(_from_front(end, extent), low, high if step < 0 else extent)
     span = end - start if step > 0 else start - end
-    return start, max_size(ceildiv(span, abs(step)), 0)
+    return start, _count(span, abs(step))
+
+
+def _count(span: int | Dim, step: int) -> int | Dim:
+    """The number of elements, each `step` apart, of a slice over `span` positions."""
+    if step > 1 and at_least(span, 1) and at_least(step, span):
+        return 1
+    return max_size(ceildiv(span, step), 0)
 
 
 def _from_front(index: int | Dim, extent: int | Dim) -> int | Dim:
@@ -166,6 +189,9 @@ def _from_front(index: int | Dim, extent: int | Dim) -> int | Dim:
 
 
 _LARGE = 2**31 - 1
+
+_FAR = 10**9
+"""The end that tf2onnx writes for all that follows."""
 
 
 def _clamp(index: int | Dim, low: int, high: int | Dim) -> int | Dim:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from graphc.dialects import graph
+from graphc.dialects.assumptions import assuming
 from graphc.dialects.symbolic_syntax import parse_dim
 from graphc.mlir import ir
 
@@ -107,3 +108,37 @@ def test_arguments_are_not_known():
     assert _known(block.arguments[0]) is None
     with ir.InsertionPoint(block):
         assert _known(graph.concat([block.arguments[0], _data([1])], axis=0)) is None
+
+
+def _as_float(x, dtype=np.float32):
+    return graph.cast(x, to=dtype)
+
+
+# of n, a size of 1000 at most, and m, which may be any
+OF_FLOATS = {
+    "exact": (lambda n, m: _as_float(n), ["n"]),
+    "back": (lambda n, m: graph.cast(_as_float(n), to=np.int32), ["n"]),
+    "too large": (lambda n, m: _as_float(m), None),
+    "too large for f64": (lambda n, m: _as_float(m, np.float64), None),
+    "f16": (lambda n, m: _as_float(n, np.float16), None),
+    "at least": (lambda n, m: graph.max_(_as_float(n), _data([1e9], np.float32)), ["1000000000"]),
+    "sum": (lambda n, m: graph.add(_as_float(n), _data([3], np.float32)), ["n + 3"]),
+    "product": (lambda n, m: graph.mul(_as_float(n), _data([9], np.float32)), ["9*n"]),
+    "inexact product": (lambda n, m: graph.mul(_as_float(n), _data([1e6], np.float32)), None),
+    "inexact sum": (
+        lambda n, m: graph.add(_data([2**24], np.float32), _data([1], np.float32)), None,
+    ),
+    "quotient": (lambda n, m: graph.div(_as_float(n), _data([2], np.float32)), None),
+    "fraction": (lambda n, m: graph.max_(_as_float(n), _data([0.5], np.float32)), None),
+    "not a number": (lambda n, m: graph.min_(_as_float(n), _data([np.nan], np.float32)), None),
+    "less": (lambda n, m: graph.less(_as_float(n), _data([1001], np.float32)), ["1"]),
+    "perhaps less": (lambda n, m: graph.less(_as_float(n), _data([1000], np.float32)), None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_FLOATS)
+def test_floats_that_hold_sizes(name):
+    build, expected = OF_FLOATS[name]
+    n, m = _sizes("n"), _sizes("m")
+    with assuming([parse_dim("1000 - n")]):
+        assert _known(build(n, m)) == expected
