@@ -11,7 +11,7 @@ from .device.discovery import require_family, select_targets
 from .execution.device_lost import RecoveringSession, open_session
 from .execution.hybrid import PartSpec, Runnable, open_host_part
 from .execution.hybrid_file import is_hybrid, read_hybrid
-from .execution.inline_execution import SHORT, SHORT_WITH_LOOPS, AdaptiveSession
+from .execution.inline_execution import AdaptiveSession
 from .execution.session import Session
 from .files.module_file import ModuleFile, OpenedFile, open_file, read_entry_points, read_module
 from .host.engine_choice import AUTO, engine_for, read_engine
@@ -132,8 +132,10 @@ def _open_session(file: ModuleFile, driver: str, threads: int | None) -> Invocab
     session = Session(file, device)
     if device.threads == 1 or file.metadata.options.get(DONATED_KEY):
         return session  # tensors that are given away stay where they are
-    short = SHORT_WITH_LOOPS if file.metadata.options.get(LOOPS_KEY) else SHORT
-    return AdaptiveSession(session, lambda: Session(file, open_device(driver, 1)), short)
+    has_loops = bool(file.metadata.options.get(LOOPS_KEY))
+    return AdaptiveSession(
+        session, lambda: Session(file, open_device(driver, 1)), has_loops=has_loops
+    )
 
 
 def _load_hybrid(

@@ -18,14 +18,16 @@ from ..device.device_tensor import DeviceTensor
 from ..threads.ab_testing import ABTest
 from .execution_context import CallSpec
 from .session import Session
+from .work_model import WorkModel
 
 SHORT = 1e-3
 """Duration in seconds. Models that always take longer on the workers are not tried inline."""
-SHORT_WITH_LOOPS = 0.25
-"""The same for models with loops, whose rounds are short calls one after the other."""
-
 _WARM_UP = 2
 _ROUNDS = 5
+_LONG = 0.25
+"""Duration in seconds of calls of which fewer are compared: noise is a small part of them."""
+_LONG_WARM_UP = 1
+_LONG_ROUNDS = 2
 _PATIENCE = 3
 """Number of long calls in a row that show that the work has grown; a single one may be noise."""
 _HOPELESS = 1.5
@@ -34,14 +36,22 @@ _HOPELESS = 1.5
 
 class AdaptiveSession:
     """Runs a module on the workers of `shared`, or inline in a session made by `open_alone` if its
-    calls take less than `short` seconds."""
+    calls take less than `short` seconds, or it `has_loops`: their rounds are short calls, one
+    after the other."""
 
-    def __init__(self, shared: Session, open_alone: Callable[[], Session], short: float = SHORT):
+    def __init__(
+        self,
+        shared: Session,
+        open_alone: Callable[[], Session],
+        short: float = SHORT,
+        has_loops: bool = False,
+    ):
         self.device = shared.device
         self._shared = shared
         self._open_alone: Callable[[], Session] | None = open_alone
         self._alone: Session | None = None
-        self._choice = Choice(short)
+        self._choice = Choice(math.inf if has_loops else short)
+        self._has_loops = has_loops
         self._opening = threading.Lock()
 
     def invoke(
@@ -67,7 +77,9 @@ class AdaptiveSession:
         session = (inline or self._on_own_thread()) if alone else self._shared
         begin = perf_counter()
         outputs = session.invoke(inputs, call_spec)
-        choice.record(alone, size, perf_counter() - begin)
+        seconds = perf_counter() - begin
+        results = sum(array.nbytes for array in outputs) if self._has_loops else 0
+        choice.record(alone, size, seconds, results)
         self._give_up_if_decided()
         return outputs
 
@@ -97,9 +109,9 @@ class Choice:
     """The choice that follows from tests of calls on the workers (A) and the caller's thread (B).
 
     The median is compared, as any call may have waited for a core. Only calls with inputs of the
-    same total size as the first call's are compared. If the caller's thread is faster, that holds
-    for smaller ones, too, and larger ones are compared when they come; if it is not, the workers
-    keep all calls that are not smaller.
+    same total size as the first call's are compared, at one size of outputs (see `work_model`). If
+    the caller's thread is faster, that holds for smaller ones, too, and larger ones are compared
+    when they come; if it is not, the workers keep all calls that are not smaller.
     """
 
     def __init__(self, short: float = SHORT) -> None:
@@ -107,7 +119,7 @@ class Choice:
         """The duration in seconds of calls that are tried on the caller's thread."""
         self._size: int | None = None
         """The total size of the inputs whose calls are compared."""
-        self._test = _new_test()
+        self._test, self._work = _new_test(), WorkModel()
         self.long_calls = 0
         """Number of latest calls on the caller's thread that were long, in a row."""
         self.decided_on_workers = False
@@ -122,8 +134,9 @@ class Choice:
         thread."""
         return size <= self.alone_up_to or (size == self._size and self._test.uses_b)
 
-    def record(self, alone: bool, size: int, seconds: float) -> None:
-        """Record a call that took `seconds`."""
+    def record(self, alone: bool, size: int, seconds: float, results: int = 0) -> None:
+        """Record a call that took `seconds`, with inputs of `size` bytes, and outputs of `results`
+        where these tell how much there was to do."""
         if self.decided_on_workers or size >= self._shared_from:
             return
         if size <= self.alone_up_to:
@@ -131,8 +144,12 @@ class Choice:
                 self.watch(seconds)
             return
         if self._size is None:
-            self._size, self._test = size, _new_test()
+            self._size, self._test, self._work = size, _new_test(seconds), WorkModel()
         if size == self._size:
+            if alone:
+                seconds = self._work.at_median(results, seconds)
+            else:
+                self._work.record(results, seconds)
             self._test.record(alone, seconds)
             self._judge(size)
 
@@ -170,5 +187,7 @@ class Choice:
         self.decided_on_workers, self.alone_up_to, self._size = True, -1, None
 
 
-def _new_test() -> ABTest:
-    return ABTest(statistics.median, windows=2, window=_WARM_UP + _ROUNDS, ignored=_WARM_UP)
+def _new_test(first: float = 0) -> ABTest:
+    """The test of calls of which the `first` one took so many seconds."""
+    warm_up, rounds = (_LONG_WARM_UP, _LONG_ROUNDS) if first > _LONG else (_WARM_UP, _ROUNDS)
+    return ABTest(statistics.median, windows=2, window=warm_up + rounds, ignored=warm_up)

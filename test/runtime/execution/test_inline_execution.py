@@ -1,3 +1,4 @@
+import math
 import time
 from types import SimpleNamespace
 
@@ -8,7 +9,6 @@ from graphc.errors import UsageError
 from graphc.runtime import load
 from graphc.runtime.execution.inline_execution import (
     SHORT,
-    SHORT_WITH_LOOPS,
     AdaptiveSession,
     Choice,
 )
@@ -49,12 +49,34 @@ def test_long_calls_are_not_tried_alone(play):
     assert choice.decided_on_workers
 
 
-def test_long_calls_of_loops_are_tried_alone_until_that_is_hopeless(play):
-    choice = Choice(SHORT_WITH_LOOPS)
+def test_calls_of_loops_are_tried_alone_until_that_is_hopeless(play):
+    choice = Choice(math.inf)
     assert all(play(choice, shared=SHORT * 9, alone=SHORT * 7)[7:])
-    choice = Choice(SHORT_WITH_LOOPS)
+    choice = Choice(math.inf)
     assert play(choice, shared=SHORT * 9, alone=SHORT * 15).count(True) == 3  # two do not count
     assert choice.decided_on_workers
+
+
+def test_of_calls_that_take_long_few_are_compared(play):
+    choice = Choice(math.inf)
+    ways = play(choice, shared=4.0, alone=2.0)
+    assert not any(ways[:3])
+    assert all(ways[3:])
+    choice = Choice(math.inf)
+    assert play(choice, shared=2.0, alone=4.0).count(True) == 2
+
+
+@pytest.mark.parametrize("alone", [0.8, 1.25])
+def test_loops_are_compared_at_the_same_number_of_rounds(alone):
+    """Those of later calls are four times as many, so each takes longer."""
+    choice = Choice(math.inf)
+    rng = np.random.default_rng(4)
+    for number in range(14):
+        rounds = int(rng.integers(10, 60)) * (1 if number < 7 else 4)
+        on_caller = choice.alone(64)
+        seconds = (2e-3 + rounds * 1e-4) * (alone if on_caller else 1)
+        choice.record(on_caller, 64, seconds * rng.uniform(0.95, 1.05), 16 * rounds)
+    assert choice.alone(64) == (alone < 1)
 
 
 def test_one_stall_does_not_decide():
@@ -130,7 +152,7 @@ def test_long_calls_give_up_the_session_of_the_caller():
 def test_a_model_gives_the_same_either_way(compiled, monkeypatch):
     ways = []
     monkeypatch.setattr(Choice, "alone", lambda self, size: ways.append(len(ways) % 2) or ways[-1])
-    monkeypatch.setattr(Choice, "record", lambda self, alone, size, seconds: None)
+    monkeypatch.setattr(Choice, "record", lambda self, *call: None)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     with load(compiled("add"), threads=2) as model:
         results = [model(x, x) for _ in range(4)]
