@@ -78,7 +78,7 @@ from .shapes import *
 from .signal import *
 from .sorting import *
 from .strassen import *
-from .symbolic_values import known_sizes, symbolic_value
+from .symbolic_values import known_elements, known_sizes, symbolic_value
 from .traits import *
 from .trees import *
 from .types import (

@@ -22,14 +22,14 @@ IterationFacts = Callable[[Dim], list[Size]]
 class LoopHistory:
     """Findings about a loop that hold for all builds of it."""
 
-    varying: set[tuple[int, int]] = field(default_factory=set)
+    varying: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     """Sizes that change between iterations, each as the number of a carried value and an axis, -1
     being the last one."""
-    steps: dict[int, int] = field(default_factory=dict)
+    steps: dict[int, int] = field(default_factory=dict[int, int])
     """By how much each induction variable grows in an iteration."""
     dtype: np.dtype | None = None
     """The float type in which positions are computed, if there is one."""
-    refuted: set[int] = field(default_factory=set)
+    refuted: set[int] = field(default_factory=set[int])
     """Carried values that were taken for induction variables, and are none in every build."""
 
     def variables(self, initial: Sequence[ir.Value]) -> dict[int, InductionVariable]:

@@ -24,7 +24,7 @@ from ..symbolic import (
     maximum,
     minimum,
 )
-from .base import GraphOp, graph_op, is_several, map_group
+from .base import GraphOp, graph_op, map_group
 from .casts import CastOp
 from .elementwise import (
     AbsOp,
@@ -49,15 +49,12 @@ from .types import TensorType, bit_width, is_float, is_unsigned, type_of
 EXACT = {np.dtype(np.float32): 1 << 24, np.dtype(np.float64): 1 << 53}
 """Magnitudes up to which floats hold every integer."""
 
+_MOVING_OPS = (CastOp, ConcatOp, ExpandOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
+"""Ops each element of whose results is one of an operand."""
+
 _EXACT_OPS = (
-    CastOp,
-    ConcatOp,
+    *_MOVING_OPS,
     ConstantOp,
-    ExpandOp,
-    GatherOp,
-    ReshapeOp,
-    SliceOp,
-    TransposeOp,
     WhereOp,
     AbsOp,
     AddOp,
@@ -85,6 +82,17 @@ def symbolic_value(value: ir.Value) -> np.ndarray | None:
 
     Looks through the ops that compute `value`; its shape is the tensor's.
     """
+    array = _elements(value)
+    return None if _has_unknown(array) else array
+
+
+def known_elements(value: ir.Value) -> tuple[int | Dim | None, ...] | None:
+    """As `known_sizes`, with None for each element that is unknown; None where all are."""
+    array = _elements(value)
+    return None if array is None else tuple(array.ravel())
+
+
+def _elements(value: ir.Value) -> np.ndarray | None:
     with using_assumptions():
         return _Evaluation().value(value)
 
@@ -96,7 +104,7 @@ def known_sizes(value: ir.Value) -> tuple[int | Dim, ...] | None:
 
 
 class _Evaluation:
-    """One query; remembers what it computed on the way."""
+    """One query; remembers what it computed on the way. An unknown element is None."""
 
     def __init__(self) -> None:
         self._known: dict[ir.Value, np.ndarray | None] = {}
@@ -121,14 +129,25 @@ class _Evaluation:
             return self._bound(op)
         if not op.operand_names:
             return _as_sizes(type(op).evaluate(**op.attrs), step.type)
+        if any(_has_unknown(self._known.get(each)) for each in step.operands):
+            return self._moved(op, step.type)
         groups = [map_group(self._known.get, group) for group in op.operand_groups.values()]
-        if any(_has_unknown(group) for group in groups):
-            return None
         return _evaluate(op, groups, step.type)
+
+    def _moved(self, op: GraphOp, type_: TensorType) -> np.ndarray | None:
+        """The result of `op`, of whose operands some elements are unknown."""
+        if not isinstance(op, _MOVING_OPS):
+            return None
+        groups = [map_group(self._operand, group) for group in op.operand_groups.values()]
+        return _evaluate(op, groups, type_)
+
+    def _operand(self, value: ir.Value) -> np.ndarray:
+        known = self._known.get(value)
+        return np.full(type_of(value).static_shape, None) if known is None else known
 
     def _bound(self, op: BindSizesOp) -> np.ndarray:
         known = self._known.get(op.x)
-        if known is not None:
+        if known is not None and not _has_unknown(known):
             return known
         names = np.array([Dim.symbol(name) for name in op.attrs["names"]], dtype=object)
         return names.reshape(type_of(op.x).static_shape)
@@ -168,8 +187,8 @@ def may_hold_sizes(type_: TensorType) -> bool:
     return math.prod(type_.static_shape) <= MAX_ELEMENTS
 
 
-def _has_unknown(group: Any) -> bool:
-    return group is None or (is_several(group) and any(value is None for value in group))
+def _has_unknown(array: np.ndarray | None) -> bool:
+    return array is None or any(element is None for element in array.ravel())
 
 
 def _evaluate(op: GraphOp, operands: list[Any], type_: TensorType) -> np.ndarray | None:

@@ -48,10 +48,6 @@ class InductionVariable:
     first: Size
     step: int
 
-    def computed_in(self, dtype: np.dtype | None) -> "Bound":
-        """The condition, with positions in `dtype`."""
-        return self if dtype is None or self.dtype is not None else replace(self, dtype=dtype)
-
     def at(self, iteration: Size) -> Size:
         """The value in an iteration, counted from 0."""
         return self.first + self.step * iteration

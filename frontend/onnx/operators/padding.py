@@ -58,12 +58,17 @@ def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: 
     pads = of_length(pads, 2 * rank)
     _require_count(graph.type_of(pads).shape[0], rank)
     low, high = (graph.slice_(pads, starts=[k], sizes=[rank], steps=[1]) for k in (0, rank))
-    shape = graph.add(graph.add(shape_of(x), low), high)
-    sizes = require_sizes(shape, node, "size")
+    axes = _padded_axes(pads, rank)
+    sizes = list(graph.type_of(x).shape)
+    padded = graph.add(graph.add(shape_of(x), low), high)
+    which = graph.constant(value=np.array(axes, np.int64))
+    new = require_sizes(graph.gather(padded, which, axis=0), node, "size")
+    for axis, size in zip(axes, new, strict=True):
+        sizes[axis] = size
     if mode == "constant":
         return graph.dynamic_pad(x, value, low, sizes=sizes)
     extents = graph.add(shape_of(x), graph.add(graph.min_(low, zero), graph.min_(high, zero)))
-    for axis in range(rank):
+    for axis in axes:
         before, extent = (
             graph.reshape(graph.slice_(each, starts=[axis], sizes=[1], steps=[1]), shape=[])
             for each in (low, extents)
@@ -73,6 +78,12 @@ def _pad_by_data(x: ir.Value, pads: ir.Value, value: ir.Value, mode: str, node: 
         indices = graph.add(_folded(indices, extent, mode), removed)
         x = graph.gather(x, indices, axis=axis)
     return x
+
+
+def _padded_axes(pads: ir.Value, rank: int) -> list[int]:
+    """The axes of which `pads`, in front of all axes and then behind all, may not be 0."""
+    amounts = graph.known_elements(pads) or [None] * (2 * rank)
+    return [axis for axis in range(rank) if (amounts[axis], amounts[rank + axis]) != (0, 0)]
 
 
 @onnx_op("CenterCropPad", since=18)

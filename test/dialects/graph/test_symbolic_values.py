@@ -142,3 +142,22 @@ def test_floats_that_hold_sizes(name):
     n, m = _sizes("n"), _sizes("m")
     with assuming([parse_dim("1000 - n")]):
         assert _known(build(n, m)) == expected
+
+
+def _amounts(data):
+    """As PyTorch writes pads: zeros behind some, reversed."""
+    some = graph.concat([_data([0]), data, _sizes("n"), _data([0, 0, 0])], axis=0)
+    pairs = graph.reshape(some, shape=[3, 2])
+    turned = graph.slice_(pairs, starts=[2, 0], sizes=[3, 2], steps=[-1, 1])
+    flat = graph.reshape(graph.transpose(turned, perm=[1, 0]), shape=[6])
+    return graph.cast(flat, to=np.int32)
+
+
+def test_elements_are_known_beside_others_that_are_not():
+    data = graph.reduce_max(_data(range(100)), axes=[0], keepdims=True)  # too many to follow
+    amounts = _amounts(data)
+    zero, n = 0, parse_dim("n")
+    assert graph.known_sizes(amounts) is None
+    assert graph.known_elements(amounts) == (zero, n, zero, zero, zero, None)
+    assert graph.known_elements(graph.add(amounts, amounts)) is None
+    assert graph.known_elements(data) is None

@@ -1,6 +1,8 @@
 """Operators that move data against ONNX Runtime."""
 
 import numpy as np
+import onnx
+import onnx.parser
 import pytest
 from numerics import (
     Cases,
@@ -12,6 +14,7 @@ from numerics import (
 )
 from onnx.helper import make_node
 
+import graphc
 from graphc.dialects import graph
 from graphc.errors import ExecutionError, InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
@@ -213,6 +216,35 @@ def test_pad_by_data():
     cases.add("Pad", x, np.array([1, 0, 2, 1]), None, const([1, 0]), mode="reflect")
     cases.add("Pad", x, np.array([1, -1, -1, 5]), mode="wrap")
     cases.compare_with_onnxruntime()
+
+
+def test_axes_that_data_does_not_pad_keep_their_sizes():
+    """PyTorch writes pads that are computed for one axis as a list for all of them."""
+    pads = onnx.parser.parse_graph(
+        """(float[b, 3, t] x, int64[1] extra) => (float[b, 3, u] y) {
+            zero = Constant<value_ints = [0]>()
+            four = Constant<value_ints = [0, 0, 0, 0]>()
+            all = Concat<axis = 0>(zero, extra, four)
+            shape = Constant<value_ints = [3, 2]>()
+            pairs = Reshape(all, shape)
+            last = Constant<value_ints = [-1]>()
+            least = Constant<value_ints = [-9223372036854775807]>()
+            turned = Slice(pairs, last, least, zero, last)
+            sides = Transpose<perm = [1, 0]>(turned)
+            pads = Reshape(sides, last)
+            y = Pad<mode = "reflect">(x, pads)
+        }""".replace("(float", "test (float", 1)
+    )
+    opsets = [onnx.helper.make_opsetid("", 19)]
+    model = onnx.helper.make_model(pads, opset_imports=opsets, ir_version=9)
+    program = str(import_onnx(model))
+    assert program.count("graph.gather") == 2  # of the sizes, and along one axis
+    assert program.count('names = ["size_') == 1
+    x = _normal(2, 3, 7)
+    with graphc.compile(model, threads=1) as compiled:
+        for extra in (0, 2, 5):
+            (y,) = compiled.run(None, {"x": x, "extra": np.array([extra])})
+            np.testing.assert_array_equal(y, np.pad(x, ((0, 0), (0, 0), (0, extra)), "reflect"))
 
 
 def test_pads_of_known_axes_are_known():
