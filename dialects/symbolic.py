@@ -422,7 +422,7 @@ def _call(function: str, *arguments: "int | Dim") -> Dim:
 
 def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
     if isinstance(atom, str):
-        return sizes.get(atom, Dim({(atom,): 1}))
+        return sizes[atom] if atom in sizes else Dim({(atom,): 1})
     arguments = [a.evaluate(sizes) if isinstance(a, Dim) else a for a in atom.arguments]
     return FUNCTIONS[atom.function](*arguments)
 
