@@ -76,9 +76,23 @@ def _names(op: ir.Operation) -> list[str]:
 
 
 def _words(op: ir.Operation) -> set[str]:
-    """The words of the text of `op`, among which are the names of its sizes."""
-    text = op.get_asm(large_elements_limit=4, assume_verified=True, use_local_scope=True)
-    return set(_WORD.findall(text))
+    """The words of the types and attributes of `op`, among which are the names of its sizes.
+
+    Not of its text: to write that, MLIR numbers all values of the function.
+    """
+    words, waiting = set[str](), [op]
+    while waiting:
+        each = waiting.pop()
+        values = list(each.results)
+        if each.name != graph.ConstantOp.OPERATION_NAME:
+            words.update(_WORD.findall(" ".join(map(str, each.attributes.values()))))
+        for region in each.regions:
+            for block in region.blocks:
+                values += block.arguments
+                waiting += (inner.operation for inner in block.operations)
+        for value in values:
+            words.update(_WORD.findall(str(ir.RankedTensorType(value.type).encoding)))
+    return words
 
 
 def _order(ops: Sequence[ir.Operation], needed: Sequence[set[int]]) -> list[int]:
