@@ -1,4 +1,4 @@
-"""What one build of a loop leaves to the next: loops are built several times."""
+"""Findings that one build of a loop leaves to the next: loops are built several times."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

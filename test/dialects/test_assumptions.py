@@ -1,4 +1,4 @@
-"""What is assumed about sizes decides comparisons where it is used, and nowhere else."""
+"""Assumptions about sizes decide comparisons where they are used, and nowhere else."""
 
 import pytest
 
