@@ -83,12 +83,12 @@ def _words(op: ir.Operation) -> set[str]:
     words, waiting = set[str](), [op]
     while waiting:
         each = waiting.pop()
-        values = list(each.results)
+        values: list[ir.Value] = list(each.results)
         if each.name != graph.ConstantOp.OPERATION_NAME:
             words.update(_WORD.findall(" ".join(map(str, each.attributes.values()))))
         for region in each.regions:
             for block in region.blocks:
-                values += block.arguments
+                values += list(block.arguments)
                 waiting += (inner.operation for inner in block.operations)
         for value in values:
             words.update(_WORD.findall(str(ir.RankedTensorType(value.type).encoding)))
