@@ -18,11 +18,11 @@ import keyword
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from .proofs import prover
+from .symbolic_bounds import lower_bound
 from .symbolic_terms import (
-    EXTREMA,
     LONG,
     MAX_ATOMS,
     QUOTIENT,
@@ -32,16 +32,11 @@ from .symbolic_terms import (
     Monomial,
     UndecidableError,
     both_orders,
-    is_nonnegative,
     length,
     single_call,
 )
 
 _MAX_COEFFICIENT = (1 << 63) - 1
-
-_MAX_QUOTIENTS = 4
-"""In a sum of more of them none is bounded by its dividend: the order of doing so matters, and all
-are tried."""
 
 
 class Dim:
@@ -112,7 +107,11 @@ class Dim:
     @property
     def minimum(self) -> int | None:
         """A lower bound (sizes are at least 0), or None when the form shows none."""
-        return _minimum(self)
+        return lower_bound(self)
+
+    def without(self, monomial: Monomial) -> "int | Dim":
+        """The other terms."""
+        return _normalized({each: times for each, times in self.terms if each != monomial})
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Dim) and self.terms == other.terms
@@ -425,54 +424,6 @@ def _evaluate_atom(atom: Atom, sizes: "Mapping[str, int | Dim]") -> "int | Dim":
         return sizes[atom] if atom in sizes else Dim({(atom,): 1})
     arguments = [a.evaluate(sizes) if isinstance(a, Dim) else a for a in atom.arguments]
     return FUNCTIONS[atom.function](*arguments)
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _minimum(dim: Dim) -> int | None:
-    """The best lower bound that the form of `dim` shows."""
-    bounds = [_bound_of_terms(dim), *_bounds_of_extrema(dim), *_bounds_of_quotients(dim)]
-    return max((bound for bound in bounds if bound is not None), default=None)
-
-
-def _bound_of_terms(dim: Dim) -> int | None:
-    if any(coefficient < 0 for monomial, coefficient in dim.terms if monomial):
-        return None
-    if not all(is_nonnegative(atom) for monomial, _ in dim.terms for atom in monomial):
-        return None
-    return dict(dim.terms).get((), 0)
-
-
-def _bounds_of_extrema(dim: Dim) -> Iterator[int | None]:
-    """The bounds with an argument in place of a maximum, which is that at least: 256 for
-    ``max(256 - n, 0) + n``; and with each in place of a minimum, which is one of them."""
-    for monomial, coefficient in dim.terms:
-        call = single_call(monomial, EXTREMA)
-        if call is None:
-            continue
-        rest = dim - Dim({monomial: coefficient})
-        lowers = [argument * coefficient + rest for argument in call.arguments]
-        bound_of = _minimum if dim.atoms <= LONG else _bound_of_terms
-        bounds = [each if isinstance(each, int) else bound_of(each) for each in lowers]
-        known = [bound for bound in bounds if bound is not None]
-        if (call.function == "max") == (coefficient > 0):
-            yield from known
-        elif len(known) == len(bounds):
-            yield min(known)
-
-
-def _bounds_of_quotients(dim: Dim) -> Iterator[int | None]:
-    """The bounds with a quotient's own bounds in its place, ``a - (b - 1) <= b * floordiv(a, b) <=
-    a``: 0 for ``2*floordiv(h + 1, 2) - h``."""
-    quotients = [(term, call) for term in dim.terms if (call := single_call(term[0], QUOTIENT))]
-    if len(quotients) > _MAX_QUOTIENTS:
-        return
-    for (monomial, coefficient), call in quotients:
-        a, b = call.arguments
-        if isinstance(b, int) and b > 0:
-            rest = dim - Dim({monomial: coefficient})
-            lower = rest * b + (a - (b - 1) if coefficient > 0 else a) * coefficient
-            bound = lower if isinstance(lower, int) else lower.minimum
-            yield None if bound is None else -(-bound // b)
 
 
 def _floordiv_int(a: Dim, b: int) -> "int | Dim":

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from ...dialects import graph
+from ...dialects.symbolic import is_same
 from ...mlir import arith, ir, tensor
 from ..infra.query import splat_of
 from .generic import loop_index, parallel, projection
@@ -52,7 +53,7 @@ def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | No
     shape = graph.type_of(value).shape
     axes: list[int | None] = []
     for size, loop in zip(shape, range(type_.rank - len(shape), type_.rank), strict=True):
-        if size == type_.shape[loop]:
+        if is_same(size, type_.shape[loop]):
             axes.append(loop)
         elif size == 1:
             axes.append(None)

@@ -64,7 +64,7 @@ def _without_unused(
 
 
 class _UnknownError(Exception):
-    """What a loop does is not known."""
+    """Raised where it is not known what a loop does."""
 
 
 class _Lists:
@@ -90,7 +90,7 @@ class _Lists:
         return named
 
     def _visit(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
-        """What takes the place of `node`, which is noted."""
+        """The nodes that take the place of `node`, which is noted."""
         if _is(node, "Loop"):
             return self._unrolled(node)
         if _is(node, "Constant", "Identity"):
@@ -148,7 +148,7 @@ class _Lists:
         return at if 0 <= at < count else None
 
     def _taken(self, node: onnx.NodeProto, elements: Sequence[str]) -> onnx.NodeProto:
-        """What computes the result of `node` from the `elements` of its sequence, or `node`."""
+        """The node that gives the result of `node`, whose sequence has the `elements`."""
         outputs = list(node.output)
         if _is(node, "SequenceLength"):
             return _constant(np.array(len(elements)), outputs[0], node.name)

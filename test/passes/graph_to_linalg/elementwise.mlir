@@ -15,6 +15,18 @@ func.func @broadcast(%x: tensor<?x4xf32, ["n"]>, %y: tensor<4xf32>) -> tensor<?x
 
 // -----
 
+// Sizes that are spelled in two ways are the same: x[1:] - x[:-1], with the sizes of the slices.
+// CHECK-LABEL: @differences
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg1, %arg2 : tensor<?xf32>, tensor<?xf32>)
+// CHECK-NOT: tensor.extract
+func.func @differences(%rows: tensor<?xf32, ["n"]>, %x: tensor<?xf32, ["n - min(1, n)"]>, %y: tensor<?xf32, ["max(0, n - 1)"]>) -> tensor<?xf32, ["max(0, n - 1)"]> {
+  %0 = "graph.sub"(%x, %y) : (tensor<?xf32, ["n - min(1, n)"]>, tensor<?xf32, ["max(0, n - 1)"]>) -> tensor<?xf32, ["max(0, n - 1)"]>
+  return %0 : tensor<?xf32, ["max(0, n - 1)"]>
+}
+
+// -----
+
 // The operations follow the signedness that the types lose.
 // CHECK-LABEL: @signs
 // CHECK: arith.divsi
