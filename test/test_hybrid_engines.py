@@ -37,16 +37,17 @@ def model(nodes, inputs, outputs, initializers=()) -> onnx.ModelProto:
 
 def greeting() -> onnx.ModelProto:
     """The number of each name, which ONNX Runtime looks up, by way of a sequence in Python."""
-    zero = numpy_helper.from_array(np.int64(0), "zero")
+    constants = {"zero": np.int64(0), "two": np.int64(2)}
+    numbers = [numpy_helper.from_array(value, name) for name, value in constants.items()]
     nodes = [
         helper.make_node(
             "LabelEncoder", ["x"], ["found"], name="find", domain="ai.onnx.ml",
             keys_strings=["a", "b"], values_int64s=[0, 1],
         ),
-        helper.make_node("SequenceConstruct", ["found", "found"], ["pair"], name="pair"),
+        helper.make_node("SplitToSequence", ["found", "two"], ["pair"], name="pair", axis=0),
         helper.make_node("SequenceAt", ["pair", "zero"], ["y"], name="pick"),
     ]  # fmt: skip
-    return model(nodes, {"x": TEXTS}, {"y": NUMBERS}, [zero])
+    return model(nodes, {"x": TEXTS}, {"y": NUMBERS}, numbers)
 
 
 def test_the_report_says_which_engine_runs_a_node(tmp_path):

@@ -17,7 +17,6 @@ IMPLIED = [
     (LOOP, "2*n - 2*i - 2"),
     (LOOP, "n - max(i, 1)"),
     (LOOP, "min(n, 3) + n - i - 1"),
-    (LOOP, "7 - min(7, i)"),
     (("n - 2*i - 1",), "n - i - 1"),
     (("m - 1 - i", "n - 1 - j", "i - n"), "m - 2 - j"),
 ]

@@ -87,7 +87,10 @@ def test_nodes_on_the_host(tmp_path, caplog):
     index = next(n for n, node in enumerate(nodes) if "y" in node.output) + 1
     for node in nodes[index:]:
         node.input[:] = ["y.taken" if name == "y" else name for name in node.input]
-    nodes.insert(index, onnx.helper.make_node("SequenceConstruct", ["y"], ["y.sequence"]))
+    split = {"inputs": ["y", "width"], "outputs": ["y.sequence"], "axis": -1}
+    nodes.insert(index, onnx.helper.make_node("SplitToSequence", **split))
+    width = np.int64(growing_decoders.WIDTH)
+    form.graph.initializer.append(onnx.numpy_helper.from_array(width, "width"))
     nodes.insert(
         index + 1, onnx.helper.make_node("SequenceAt", ["y.sequence", "zero"], ["y.taken"])
     )

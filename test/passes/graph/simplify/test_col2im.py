@@ -16,16 +16,19 @@ def _col2im(image, block, **more):
     return lambda x: graph.col2im(x, image=image, block=block, **{**window, **more})
 
 
-@pytest.mark.parametrize(
-    ("image", "block", "x"),
-    [
+EXAMPLES = [
+    Example("col2im-of-tiles", _col2im(image, block), TILES, (x,), exact=False)
+    for image, block, x in [
         ([6, 4], [2, 2], "2x12x6xf32"),
         ([6], [3], "1x6x2xf32"),
         ([4, 2, 9], [2, 1, 3], "1x12x12xi32"),
-    ],
-)
-def test_tiles_of_an_image(context, image, block, x):
-    check_example(Example("col2im-of-tiles", _col2im(image, block), TILES, (x,), exact=False))
+    ]
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.types[0])
+def test_tiles_of_an_image(context, example):
+    check_example(example)
 
 
 @pytest.mark.parametrize(
