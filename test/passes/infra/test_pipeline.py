@@ -80,7 +80,7 @@ def test_grammar_errors_point_at_the_place(text):
             "canonicalize{max-iterations=3})",
         ),
         (
-            "graph-fold-constants{max-bytes=1048576}",
+            "graph-fold-constants{max-bytes=8388608}",
             "builtin.module(func.func(graph-fold-constants))",
         ),
     ],
