@@ -45,7 +45,7 @@ class FoldConstants(Pass):
     name = "graph-fold-constants"
     anchor = FUNCTION
     max_bytes: int = 8 << 20
-    """More than the backend computes when a model is loaded (1 MiB): a resampler's filter of 640x455
+    """More than the backend computes when a model is loaded, 1 MiB: a resampler's filter of 640x455
     sines would be computed in each call."""
     keep_quantized: bool = False
     """True if dequantized constants of several elements stay so, for kernels that multiply
