@@ -16,7 +16,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from .proofs import prover
-from .symbolic import Call, Dim, Monomial
+from .symbolic import Dim
+from .symbolic_terms import EXTREMA, Call, Monomial, single_call
 
 Facts = tuple[Dim, ...]
 """Sizes that are 0 at least."""
@@ -66,7 +67,7 @@ def _is_nonnegative(size: int | Dim, facts: Facts, steps: int, cases: int) -> bo
     extremum = _extremum(size) if cases else None
     if extremum is not None:
         monomial, coefficient, call = extremum
-        rest = size - Dim({monomial: coefficient})
+        rest = size.without(monomial)
         any_of = (call.function == "max") == (coefficient > 0)
         some = any if any_of else all
         if some(
@@ -82,9 +83,8 @@ def _is_nonnegative(size: int | Dim, facts: Facts, steps: int, cases: int) -> bo
 def _extremum(size: Dim) -> tuple[Monomial, int, Call] | None:
     """The first term of `size` that is a maximum or minimum, times a number."""
     for monomial, coefficient in size.terms:
-        atom = monomial[0] if len(monomial) == 1 else None
-        if isinstance(atom, Call) and atom.function in ("max", "min"):
-            return monomial, coefficient, atom
+        if (call := single_call(monomial, EXTREMA)) is not None:
+            return monomial, coefficient, call
     return None
 
 
