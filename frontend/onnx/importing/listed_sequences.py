@@ -183,9 +183,13 @@ class _Lists:
         body = next(each.g for each in node.attribute if each.name == "body")
         count = self._known_count(node, body)
         results = [output.name for output in body.output[1:]]
+        shared = {tensor.name: f"{node.name}/{tensor.name}" for tensor in body.initializer}
+        for tensor in body.initializer:
+            name = shared[tensor.name]
+            yield from self._visit(_constant(numpy_helper.to_array(tensor), name, name))
         for number in range(count):
             prefix = f"{node.name}/{number}"
-            names = _names_of_round(body, prefix)
+            names = shared | _names_of_round(body, prefix)
             if number == count - 1:
                 names |= dict(zip(results, node.output, strict=True))
             inner = [each.name for each in body.input[_LOOP_INPUTS:]]
@@ -194,9 +198,6 @@ class _Lists:
                 array = np.full([1] * declared_rank(info), value)
                 yield from self._visit(_constant(array, name, name))
             names |= dict(zip(inner, carried, strict=True))
-            for tensor in body.initializer:
-                array = numpy_helper.to_array(tensor)
-                yield from self._visit(_constant(array, names[tensor.name], names[tensor.name]))
             for position, each in enumerate(body.node):
                 name = f"{prefix}/{node_name(each, position)}"
                 yield from self._visit(_renamed(each, name, lambda n, names=names: names.get(n, n)))
@@ -235,10 +236,8 @@ def _constant(array: np.ndarray, output: str, name: str) -> onnx.NodeProto:
 
 
 def _names_of_round(body: onnx.GraphProto, prefix: str) -> dict[str, str]:
-    """New names of what the nodes and initializers of the `body` of a Loop define."""
-    defined = [name for node in body.node for name in node.output if name]
-    defined += [tensor.name for tensor in body.initializer]
-    return {name: f"{prefix}/{name}" for name in defined}
+    """New names of what the nodes of the `body` of a Loop define."""
+    return {name: f"{prefix}/{name}" for node in body.node for name in node.output if name}
 
 
 def _renamed(node: onnx.NodeProto, name: str, new_name: Callable[[str], str]) -> onnx.NodeProto:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numerics import build_model, run_onnxruntime
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import graphc
 from graphc.frontend.onnx.importing.listed_sequences import without_listed
@@ -75,6 +75,21 @@ def test_split_by_a_loop():
     model = _model(nodes, ["a", "b", "c", "count"])
     kept = {node.op_type for node in without_listed(model).graph.node}
     assert not {each for each in kept if each == "Loop" or each.startswith("Sequence")}
+    _check(model)
+
+
+def test_constants_of_a_loop_are_written_once():
+    body = _round([1])
+    body.node[0].input[1] = "step"
+    body.initializer.append(numpy_helper.from_array(np.int64([1]), "step"))
+    nodes = [
+        SPLIT[0],
+        ("Loop", ["two", "holds", "none"], ["parts"], {"body": body}),
+        ("SequenceAt", ["parts", "one"], ["y"]),
+    ]
+    model = _model(nodes, ["y"])
+    made = [name for node in without_listed(model).graph.node for name in node.output]
+    assert sum("step" in name for name in made) == 1
     _check(model)
 
 
