@@ -4,6 +4,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim
 from ...mlir import ir
@@ -23,11 +25,12 @@ def flat(type_: ir.Type) -> iree.Buffer:
 
 def flat_of(type_: graph.TensorType, sizes: Sequence[Dim]) -> iree.Buffer:
     """A flat buffer of the elements of a tensor, whose dynamic sizes, or whose number of rows, are
-    among `sizes`, the scalars of a kernel."""
+    among `sizes`, the scalars of a kernel. Booleans are bytes in memory."""
     factors = _factors(type_, sizes)
     known = math.prod(size for size in factors if isinstance(size, int))
     counts = tuple(sizes.index(size) for size in factors if isinstance(size, Dim))
-    return iree.Buffer(plain_element(type_.dtype), known, counts)
+    stored = np.uint8 if type_.dtype == np.bool_ else type_.dtype
+    return iree.Buffer(plain_element(np.dtype(stored)), known, counts)
 
 
 def _factors(type_: graph.TensorType, sizes: Sequence[Dim]) -> Sequence[int | Dim]:

@@ -20,13 +20,9 @@ from ..kernels.padded_rows import (
     merged_padding,
 )
 from .generic import loop_index, parallel
-from .generic_contraction import converted
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, lowers, plain_type
 from .movement import pad_tensor
-
-_BYTE = np.dtype(np.uint8)
-"""In place of booleans, of which the backend stores no vectors."""
 
 
 @lowers(graph.PadFromDataOp)
@@ -86,23 +82,6 @@ def _by_kernel(
 ) -> ir.Value:
     """Pad `x`; by the scalar `around` if it is given, otherwise by the mode of `op`."""
     source, result = graph.type_of(op.x), graph.type_of(op.result)
-    if source.dtype != np.bool_:
-        return _run(ctx, op, x, source, result, around)
-    bytes_, padded = source.with_dtype(_BYTE), result.with_dtype(_BYTE)
-    x = converted(ctx, x, source, bytes_)
-    if around is not None:
-        around = converted(ctx, around, source.with_shape(()), bytes_.with_shape(()))
-    return converted(ctx, _run(ctx, op, x, bytes_, padded, around), padded, result)
-
-
-def _run(
-    ctx: Lowering,
-    op: graph.PadFromDataOp | graph.PadOp,
-    x: ir.Value,
-    source: graph.TensorType,
-    result: graph.TensorType,
-    around: ir.Value | None,
-) -> ir.Value:
     axes, unit = merged_padding(source.shape, op.attrs["low"], op.attrs["high"])
     if not axes:
         return x

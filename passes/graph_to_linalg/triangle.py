@@ -14,12 +14,8 @@ from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from ..kernels.triangle import BYTES, WORKGROUPS_PER_THREAD, DiagonalEmitter
 from .generic import loop_index, parallel
-from .generic_contraction import converted
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, Size, lowers, plain_type, scalar_constant
-
-_BYTE = np.dtype(np.uint8)
-"""In place of booleans, of which the backend stores no vectors."""
 
 
 @lowers(graph.TriluOp)
@@ -35,12 +31,7 @@ def trilu(ctx: Lowering, op: graph.TriluOp, x: ir.Value) -> ir.Value:
         def triangle(emitter: DiagonalEmitter, workgroup: ir.Value, count: ir.Value, total) -> None:
             emitter.triangle(workgroup, count, total, upper)
 
-        if type_.dtype != np.bool_:
-            return _run(ctx, "trilu", upper, x, type_, type_, sizes, triangle)
-        bytes_ = type_.with_dtype(_BYTE)
-        x = converted(ctx, x, type_, bytes_)
-        y = _run(ctx, "trilu", upper, x, bytes_, bytes_, sizes, triangle)
-        return converted(ctx, y, bytes_, type_)
+        return _run(ctx, "trilu", upper, x, type_, type_, sizes, triangle)
     diagonal, zero = ctx.index(op.attrs["k"]), scalar_constant(0, type_.dtype)
     predicate = arith.CmpIPredicate.sge if upper else arith.CmpIPredicate.sle
 
@@ -57,7 +48,7 @@ def eye(ctx: Lowering, op: graph.EyeOp, value: ir.Value) -> ir.Value:
     if 0 in result.shape:
         return ctx.empty(result)
     rows, columns = result.shape
-    if result.dtype != np.bool_ and _has_kernel(ctx, result.dtype):
+    if _has_kernel(ctx, result.dtype):
         scalar, sizes = graph.type_of(op.value), (rows, columns, op.attrs["k"], rows)
 
         def write(emitter: DiagonalEmitter, workgroup: ir.Value, count: ir.Value, total) -> None:
