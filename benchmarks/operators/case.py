@@ -36,6 +36,8 @@ class OperatorCase:
     opset: int = 21
     named: Sequence[int] = ()
     """Sizes that become named ones, in all inputs that are not constants."""
+    apart: bool = False
+    """True if each input has names of its own, so that the run decides what is broadcast."""
 
     @property
     def title(self) -> str:
@@ -61,7 +63,7 @@ class OperatorCase:
         )
         inputs = [
             helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(array.dtype), self._dims(array.shape)
+                name, helper.np_dtype_to_tensor_dtype(array.dtype), self._dims(name, array.shape)
             )
             for name, array in self.feed().items()
         ]
@@ -79,8 +81,9 @@ class OperatorCase:
             opsets.append(helper.make_opsetid(self.domain, version))
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
-    def _dims(self, shape: Sequence[int]) -> list[int | str]:
-        return [f"n{size}" if size in self.named else size for size in shape]
+    def _dims(self, name: str, shape: Sequence[int]) -> list[int | str]:
+        prefix = name if self.apart else "n"
+        return [f"{prefix}{size}" if size in self.named else size for size in shape]
 
 
 def cases(
@@ -88,11 +91,12 @@ def cases(
 ) -> list[OperatorCase]:
     """Cases of one operator with fixed sizes, and the last but one also with those `named`.
 
-    ``_domain``, ``_outputs`` and ``_opset`` are fields of the case; the rest are attributes.
+    ``_domain``, ``_outputs``, ``_opset`` and ``_apart`` are fields of the case; the rest are
+    attributes.
     """
     fields = {
         field: attributes.pop(f"_{field}")
-        for field in ("domain", "outputs", "opset")
+        for field in ("domain", "outputs", "opset", "apart")
         if f"_{field}" in attributes
     }
     fixed = [OperatorCase(operator, size, inputs, attributes, **fields) for size, inputs in sizes]

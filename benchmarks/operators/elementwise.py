@@ -10,6 +10,7 @@ from .case import Array, OperatorCase, cases, f16, f32, fed, given, integers, ma
 
 SHAPES = {"256": (1, 256), "1 MB": (4, 128, 512), "6 MB": (8, 64, 56, 56)}
 NAMED = (4, 128)
+APART = (512, 768)
 
 
 def _unary(
@@ -26,6 +27,23 @@ def _binary(
     sizes.insert(1, (kind + "channels", {"a": draw(8, 64, 28, 28), "b": draw(64, 1, 1)}))
     sizes.insert(1, (kind + "outer", {"a": draw(512, 1), "b": draw(1, 768)}))
     return cases(operator, *sizes, named=NAMED, **more)
+
+
+def _apart(
+    operator: str, draw: Callable[..., Array], kind: str, condition: bool = False
+) -> list[OperatorCase]:
+    """Operands whose sizes the run may broadcast, and does for rows."""
+    mine = {"c": mask(*APART)} if condition else {}
+    sizes = [
+        (f"{kind} apart", {**mine, "a": draw(*APART), "b": draw(*APART)}),
+        (f"{kind} rows apart", {**mine, "a": draw(*APART), "b": draw(1, APART[-1])}),
+    ]
+    return [
+        case
+        for size in sizes
+        for case in cases(operator, size, named=APART, _apart=True)
+        if case.named
+    ]
 
 
 def _integers(*shape: int):
@@ -82,6 +100,16 @@ CASES = (
         for case in _binary(name, _integers, "int64 ")
     ),
     *_binary("Mod", fmod=1),
+    *(case for name in ("And", "Equal") for case in _apart(name, mask, "bool")),
+    *(
+        case
+        for kind, draw in (("u8", u8), ("int64", _integers), ("f16", f16), ("f32", f32))
+        for case in (
+            *_apart("Add", draw, kind),
+            *_apart("Less", draw, kind),
+            *_apart("Where", draw, kind, condition=True),
+        )
+    ),
     *cases("Not", *((size, {"x": mask(*shape)}) for size, shape in SHAPES.items())),
     *cases("BitwiseNot", *((size, {"x": _words(*shape)}) for size, shape in SHAPES.items())),
     *cases(

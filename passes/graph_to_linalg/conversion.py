@@ -10,7 +10,7 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.graph.conversion import E8M0
-from ...mlir import arith, ir
+from ...mlir import arith, ir, vector
 from ..kernels.scalar_functions import element_of, integer_like, like, with_element
 from . import bfloat16, minifloat
 from .lowering import plain_element, scalar_constant
@@ -28,8 +28,8 @@ def convert_scalar(
     saturate: bool = True,
     round_mode: str = "up",
 ) -> Scalar:
-    """Convert `x` from `source` to `target`; the attributes are those of ``cast_float8``. Numbers
-    of f32, i32 and 8 bits may be vectors."""
+    """Convert `x` from `source` to `target`; the attributes are those of ``cast_float8``. All but
+    bit patterns and bf16 may be vectors."""
     if source == target:
         return x
     x, source = computable(x, source)
@@ -99,13 +99,14 @@ def _float_to_float(x: Scalar, wanted: ir.Type) -> Scalar:
     f32."""
     if x.type == wanted:
         return x
-    f32 = ir.F32Type.get()
+    f32 = with_element(x, ir.F32Type.get())
     if isinstance(wanted, ir.BF16Type):
         return bfloat16.narrowed(_float_to_float(x, f32))
-    if isinstance(wanted, ir.F16Type):
-        wide = _rounded_to_odd(x) if isinstance(x.type, ir.F64Type) else _float_to_float(x, f32)
+    if isinstance(_element(wanted), ir.F16Type):
+        is_double = isinstance(element_of(x), ir.F64Type)
+        wide = _rounded_to_odd(x) if is_double else _float_to_float(x, f32)
         return arith.truncf(wanted, wide)
-    narrower = ir.FloatType(wanted).width < ir.FloatType(x.type).width
+    narrower = ir.FloatType(_element(wanted)).width < ir.FloatType(element_of(x)).width
     return arith.truncf(wanted, x) if narrower else arith.extf(wanted, x)
 
 
@@ -115,12 +116,11 @@ def _rounded_to_odd(x: Scalar) -> Scalar:
     Rounding the result to f16 is then equivalent to rounding once (Boldo and Melquiond, 2008); the
     backend would round to the nearest f32 in between.
     """
-    i64 = ir.IntegerType.get_signless(64)
-    bits = arith.bitcast(i64, x)
-    lost = arith.constant(i64, (1 << 29) - 1)
+    bits = arith.bitcast(with_element(x, ir.IntegerType.get_signless(64)), x)
+    lost = integer_like((1 << 29) - 1, bits)
     carried = arith.addi(arith.andi(bits, lost), lost)  # has bit 29 where anything is lost
-    odd = arith.andi(arith.ori(bits, carried), arith.constant(i64, -1 << 29))
-    return arith.truncf(ir.F32Type.get(), arith.bitcast(x.type, odd))
+    odd = arith.andi(arith.ori(bits, carried), integer_like(-1 << 29, bits))
+    return arith.truncf(with_element(x, ir.F32Type.get()), arith.bitcast(x.type, odd))
 
 
 def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
@@ -132,9 +132,10 @@ def _from_float(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
 def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
     """Truncate towards zero and saturate to `target`: out of range, MLIR's casts are poison."""
     info = np.iinfo(target)
-    if str(x.type) in ("f16", "bf16"):
-        x = arith.extf(ir.F32Type.get(), x)
-    float_type = np.dtype(np.float32 if str(x.type) == "f32" else np.float64).type
+    if isinstance(element_of(x), ir.F16Type | ir.BF16Type):
+        x = arith.extf(with_element(x, ir.F32Type.get()), x)
+    is_single = isinstance(element_of(x), ir.F32Type)
+    float_type = np.dtype(np.float32 if is_single else np.float64).type
     high = float_type(info.max)
     if int(high) > info.max:
         high = np.nextafter(high, float_type(0))
@@ -146,4 +147,12 @@ def _float_to_integer(x: Scalar, target: np.dtype, wanted: ir.Type) -> Scalar:
     if int(high) == info.max:
         return result
     above = arith.cmpf(arith.CmpFPredicate.OGT, number, like(float(high), x))
-    return arith.select(above, scalar_constant(info.max, target), result)
+    largest = scalar_constant(info.max, target)
+    if isinstance(x.type, ir.VectorType):
+        largest = vector.broadcast(result.type, largest)
+    return arith.select(above, largest, result)
+
+
+def _element(type_: ir.Type) -> ir.Type:
+    """`type_`, or that of its elements if it is a vector."""
+    return type_.element_type if isinstance(type_, ir.VectorType) else type_

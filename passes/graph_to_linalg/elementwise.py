@@ -7,6 +7,7 @@ from ...dialects import graph
 from ...dialects.symbolic import is_same
 from ...mlir import arith, ir, tensor
 from ..infra.query import splat_of
+from .broadcast_layout import expand_by_kernel, has_expansion_kernel
 from .generic import loop_index, parallel, projection
 from .lowering import Lowering, lowers, scalar_constant
 from .quantization import dequantized_again
@@ -26,14 +27,20 @@ def lower_elementwise(
     """A tensor of `type_` whose elements `body` computes from the elements of `leaves`.
 
     `leaves` maps graph values, which broadcast to `type_`, to their lowered tensors; `body`
-    receives the scalar of each graph value. Splat constants become scalars in the body. An axis
-    whose size may or may not be 1 is read with an index chosen at run time.
+    receives the scalar of each graph value. Splat constants become scalars in the body. Operands
+    with an axis whose size may or may not be 1 are expanded by a kernel; where there is none, they
+    are read with an index chosen at run time, element by element.
     """
     splats = {value: splat for value in leaves if (splat := splat_of(value)) is not None}
-    direct = [v for v in leaves if v not in splats and broadcast_map(v, type_) is not None]
-    indirect = [v for v in leaves if v not in splats and v not in direct]
+    read = {value: broadcast_map(value, type_) for value in leaves if value not in splats}
+    indirect = [value for value, map_ in read.items() if map_ is None]
+    lowered = dict(leaves)
+    if has_expansion_kernel(ctx, type_):
+        for value in indirect:
+            lowered[value], read[value] = _decided(ctx, value, leaves[value], type_)
+        indirect = []
+    direct = {value: map_ for value, map_ in read.items() if map_ is not None}
     choices = {value: index_choices(ctx, value, type_) for value in indirect}
-    maps = [broadcast_map(value, type_) for value in direct]
 
     def scalars(*elements: ir.Value) -> ir.Value:
         found = dict(zip(direct, elements, strict=True))
@@ -43,8 +50,20 @@ def lower_elementwise(
             found[value] = tensor.extract(leaves[value], choose())
         return body(found)
 
-    inputs = [leaves[value] for value in direct]
-    return parallel(inputs, [m for m in maps if m is not None], ctx.empty(type_), scalars)
+    inputs = [lowered[value] for value in direct]
+    return parallel(inputs, list(direct.values()), ctx.empty(type_), scalars)
+
+
+def _decided(
+    ctx: Lowering, value: ir.Value, lowered: ir.Value, type_: graph.TensorType
+) -> tuple[ir.Value, ir.AffineMap]:
+    """`lowered` with the sizes of `type_` along the axes whose size may be 1, and its map."""
+    own = graph.type_of(value)
+    first_loop = type_.rank - own.rank
+    sizes = zip(own.shape, type_.shape[first_loop:], strict=True)
+    wanted = own.with_shape(tuple(1 if size == 1 else result for size, result in sizes))
+    axes = [None if n == 1 else first_loop + axis for axis, n in enumerate(wanted.shape)]
+    return expand_by_kernel(ctx, lowered, own, wanted), projection(type_.rank, axes)
 
 
 def broadcast_map(value: ir.Value, type_: graph.TensorType) -> ir.AffineMap | None:

@@ -10,11 +10,20 @@ from ...dialects import graph
 from ...mlir import arith, ir, math
 from ..kernels import scalar_functions
 from ..kernels.error_function import erf, rounded_erf
-from ..kernels.scalar_functions import integer_like, like
+from ..kernels.scalar_functions import element_of, integer_like, like, with_element
 from . import bfloat16
 from .conversion import convert_scalar
 from .lowering import plain_element, scalar_constant
-from .scalar_rules import IN_F64, NOT_F32, UNMEASURED, Scalar, ScalarRule, scalar_rule
+from .scalar_rules import (
+    IN_F64,
+    INTEGERS,
+    NOT_F32,
+    NUMBERS,
+    UNMEASURED,
+    Scalar,
+    ScalarRule,
+    scalar_rule,
+)
 
 
 def _operand_dtype(op: graph.GraphOp) -> np.dtype:
@@ -33,14 +42,14 @@ def _in_f32(function: Callable[..., Scalar]) -> ScalarRule:
 
 def _computed_in_f32(function: Callable[..., Scalar], operands: Sequence[Scalar]) -> Scalar:
     """`function` of `operands`, computed in f32 and rounded if these have 16 bits."""
-    narrow = operands[0].type
+    narrow = element_of(operands[0])
     if not isinstance(narrow, ir.F16Type | ir.BF16Type):
         return function(*operands)
-    f32 = ir.F32Type.get()
+    f32 = with_element(operands[0], ir.F32Type.get())
     result = function(*[arith.extf(f32, x) for x in operands])
     if isinstance(narrow, ir.BF16Type):
         return bfloat16.narrowed(result, computed=True)
-    return arith.truncf(narrow, result)
+    return arith.truncf(operands[0].type, result)
 
 
 def _float(
@@ -179,14 +188,14 @@ def shrink(op, x):
     return arith.select(_is("OLT", x, arith.negf(lambd)), arith.addf(x, bias), above)
 
 
-@scalar_rule(graph.IsNanOp, vector=NOT_F32)
+@scalar_rule(graph.IsNanOp, vector=NOT_F32, plain=NUMBERS)
 def is_nan(op, x):
     return arith.cmpf(arith.CmpFPredicate.UNO, x, x)
 
 
-@scalar_rule(graph.IsInfOp, vector=NOT_F32)
+@scalar_rule(graph.IsInfOp, vector=NOT_F32, plain=NUMBERS)
 def is_inf(op, x):
-    found = scalar_constant(False, np.dtype(np.bool_))
+    found = _is("AlwaysFalse", x, x)
     for asked, value in (("negative", -pymath.inf), ("positive", pymath.inf)):
         if op.attrs[asked]:
             found = arith.ori(found, _is("OEQ", x, like(value, x)))
@@ -203,6 +212,7 @@ def _number(
     for_unsigned: Callable[..., Scalar] | None = None,
     vector: graph.Fact = True,
     any_vector: bool = False,
+    plain: frozenset[np.dtype] = NUMBERS,
 ) -> None:
     def on_numbers(dtype: np.dtype, *operands: Scalar) -> Scalar:
         if graph.is_float(dtype):
@@ -212,7 +222,7 @@ def _number(
         return for_signed(*operands)
 
     _number_rules[op_class] = on_numbers
-    rule = scalar_rule(op_class, vector=vector, any_vector=any_vector)
+    rule = scalar_rule(op_class, vector=vector, any_vector=any_vector, plain=plain)
     rule(lambda op, *operands: on_numbers(_operand_dtype(op), *operands))
 
 
@@ -246,7 +256,7 @@ def _rounded(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
     """
 
     def call(*operands: Scalar) -> Scalar:
-        if isinstance(operands[0].type, ir.BF16Type):
+        if isinstance(element_of(operands[0]), ir.BF16Type):
             return _computed_in_f32(function, operands)
         return function(*operands)
 
@@ -324,6 +334,7 @@ _number(
     _guarded(arith.remsi, True),
     _guarded(arith.remui, False),
     vector=UNMEASURED,
+    plain=INTEGERS,
 )
 _number(
     graph.ModOp,
@@ -331,10 +342,11 @@ _number(
     _remainder(_guarded(arith.remsi, True)),
     _guarded(arith.remui, False),
     vector=UNMEASURED,
+    plain=INTEGERS,
 )
 
 
-scalar_rule(graph.MulOp, vector=True, any_vector=True)(
+scalar_rule(graph.MulOp, vector=True, any_vector=True, plain=NUMBERS)(
     lambda op, a, b: multiply(_operand_dtype(op), a, b)
 )
 
@@ -342,7 +354,7 @@ scalar_rule(graph.MulOp, vector=True, any_vector=True)(
 scalar_rule(graph.FmaOp, vector=True)(lambda op, a, b, c: math.fma(a, b, c))
 
 
-@scalar_rule(graph.PreluOp, vector=True)
+@scalar_rule(graph.PreluOp, vector=True, plain=NUMBERS)
 def prelu(op, x, slope):
     if graph.is_float(_operand_dtype(op)):
         return arith.select(_is("OLT", x, like(0, x)), _product(x, slope), x)
@@ -399,7 +411,7 @@ def _comparison(op_class: type[graph.GraphOp], on_floats: str, on_integers: str)
         sign = "" if on_integers == "eq" else "u" if unsigned else "s"
         return arith.cmpi(getattr(arith.CmpIPredicate, sign + on_integers), a, b)
 
-    scalar_rule(op_class, vector=NOT_F32)(rule)
+    scalar_rule(op_class, vector=NOT_F32, plain=NUMBERS)(rule)
 
 
 _comparison(graph.EqualOp, "OEQ", "eq")
@@ -408,7 +420,7 @@ _comparison(graph.LessOrEqualOp, "OLE", "le")
 _comparison(graph.GreaterOp, "OGT", "gt")
 _comparison(graph.GreaterOrEqualOp, "OGE", "ge")
 
-_logic = functools.partial(scalar_rule, vector=NOT_F32)
+_logic = functools.partial(scalar_rule, vector=NOT_F32, plain=NUMBERS)
 _logic(graph.AndOp, graph.BitwiseAndOp)(lambda op, a, b: arith.andi(a, b))
 _logic(graph.OrOp, graph.BitwiseOrOp)(lambda op, a, b: arith.ori(a, b))
 _logic(graph.XorOp, graph.BitwiseXorOp)(lambda op, a, b: arith.xori(a, b))
@@ -417,7 +429,7 @@ _logic(graph.BitwiseNotOp)(lambda op, x: arith.xori(x, integer_like(-1, x)))
 
 
 def _shift(op: graph.GraphOp, a: Scalar, b: Scalar) -> Scalar:
-    width = ir.IntegerType(a.type).width
+    width = ir.IntegerType(element_of(a)).width
     fits = arith.cmpi(arith.CmpIPredicate.ult, b, integer_like(width, b))
     zero, last = integer_like(0, a), integer_like(width - 1, a)
     if isinstance(op, graph.ShiftLeftOp):
@@ -431,7 +443,7 @@ _logic(graph.ShiftLeftOp, graph.ShiftRightOp)(_shift)
 _logic(graph.WhereOp, on_bits=True)(lambda op, condition, a, b: arith.select(condition, a, b))
 
 
-@scalar_rule(graph.CastOp, vector=NOT_F32, on_bits=True, any_vector=True)
+@scalar_rule(graph.CastOp, vector=NOT_F32, on_bits=True, any_vector=True, plain=NUMBERS)
 def cast(op, x):
     return convert_scalar(x, _operand_dtype(op), op.attrs["to"])
 
@@ -450,4 +462,5 @@ def bit_cast(op, x):
     if np.dtype(np.bool_) in (source, target):
         return convert_scalar(x, source, target)
     wanted = plain_element(target)
+    wanted = with_element(x, wanted)
     return x if x.type == wanted else arith.bitcast(wanted, x)

@@ -26,6 +26,11 @@ VECTOR_TYPES = frozenset(
     map(np.dtype, (np.float32, np.int32, np.int16, np.uint16, np.int8, np.uint8))
 )
 """Element types of the vectors in epilogues."""
+INTEGERS = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")))
+SHORT_FLOATS = frozenset(map(np.dtype, (np.float16, np.float32)))
+NUMBERS = INTEGERS | SHORT_FLOATS | {np.dtype(np.float64)}
+"""Without bf16, for vectors of which LLVM calls functions that no kernel is linked with."""
+NO_TYPES = frozenset[np.dtype]()
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class _Entry:
     vector: graph.Fact
     on_bits: bool
     any_vector: bool
+    plain: frozenset[np.dtype]
 
 
 _rules: dict[str, _Entry] = {}
@@ -46,17 +52,19 @@ def scalar_rule(
     vector: graph.Fact,
     on_bits: bool = False,
     any_vector: bool = False,
+    plain: frozenset[np.dtype] = NO_TYPES,
 ) -> Callable[[ScalarRule], ScalarRule]:
     """Register the decorated function as the scalar rule of `op_classes`.
 
     `vector` is True if kernels may apply the rule to vectors of f32 in their epilogues, or the
-    reason why not; with `any_vector` to vectors of `VECTOR_TYPES`, too. A rule `on_bits` gets small
-    types (`graph.is_bit_pattern`) as bit patterns, others in a type that is computable.
+    reason why not; with `any_vector` to vectors of `VECTOR_TYPES`, too. Kernels of elementwise ops
+    alone may apply it to vectors of the types that are `plain`, as well. A rule `on_bits` gets
+    small types (`graph.is_bit_pattern`) as bit patterns, others in a type that is computable.
     """
 
     def register(rule: ScalarRule) -> ScalarRule:
         for op_class in op_classes:
-            _rules[op_class.OPERATION_NAME] = _Entry(rule, vector, on_bits, any_vector)
+            _rules[op_class.OPERATION_NAME] = _Entry(rule, vector, on_bits, any_vector, plain)
         return rule
 
     return register
@@ -82,6 +90,15 @@ def vector_fact_of(op: graph.GraphOp) -> graph.Fact:
     if not _rules[op.OPERATION_NAME].any_vector:
         return NOT_F32
     return True if dtypes <= VECTOR_TYPES else "kernels have no vectors of its types"
+
+
+def plain_vector_fact(op: graph.GraphOp) -> graph.Fact:
+    """True if the scalar rule of `op` works on vectors of its element types in a kernel of
+    elementwise ops alone, or the reason why not. Short floats are computed in f32."""
+    values = [*op.operation.operands, *op.operation.results]
+    dtypes = {graph.element_dtype_of(value) for value in values}
+    fact = vector_fact(type(op)) if dtypes <= SHORT_FLOATS else vector_fact_of(op)
+    return True if dtypes <= _rules[op.OPERATION_NAME].plain else fact
 
 
 def apply_scalar_rule(op: graph.GraphOp, operands: list[Scalar]) -> Scalar:

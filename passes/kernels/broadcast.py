@@ -3,111 +3,25 @@
 The result is computed row by row, a vector at a time. The address of an operand's row follows from
 the position of the row in the result: a size that turns out to be 1 is read again and again, and a
 repeated element as often as it is repeated, so that no operand is expanded in memory.
+
+CPUs without masks for narrow elements load them one by one where a vector is masked. What is left
+of a row is then the end of a vector that begins earlier; rows shorter than a vector are computed in
+short vectors, and single elements.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from ...mlir import arith, ir, memref, vector
+from .broadcast_shape import SEGMENT, AxisAccess, BroadcastOperand, BroadcastRows
 from .emitter import Registers, VectorEmitter
-from .sizes import Index, index, product
+from .sizes import Index, product
 
-LANES = 16
-"""Elements in a vector; CPUs with narrower registers use several for one. An element of a row is
-repeated as often as divides it."""
+SHORT_LANES = 8
+"""Elements of a short vector."""
 
-SEGMENT = 16384
-"""Elements of a longer row that are computed at a time, and approximately those of a workgroup."""
-
-
-@dataclass(frozen=True)
-class DynamicSize:
-    """A size that is known only at run time: the scalar `number` of the kernel."""
-
-    number: int
-
-
-Extent = int | DynamicSize
-
-
-@dataclass(frozen=True)
-class AxisAccess:
-    """The positions of an operand along an axis of the result.
-
-    ``whole``: all of them; ``one``: the only one; ``either``: one of both, decided at run time.
-    Each element is read `repeats` times in a row.
-    """
-
-    kind: Literal["whole", "one", "either"]
-    repeats: int = 1
-
-    @property
-    def is_plain(self) -> bool:
-        """True if adjacent axes that are read like this are read as one axis."""
-        return self.kind != "either" and self.repeats == 1
-
-
-@dataclass(frozen=True)
-class BroadcastOperand:
-    """The sizes of an operand, and its access along each axis of the result."""
-
-    extents: tuple[Extent, ...]
-    accesses: tuple[AxisAccess, ...]
-
-
-@dataclass(frozen=True)
-class BroadcastRows:
-    """A result of these `extents`, its rows last, and its operands in memory."""
-
-    extents: tuple[Extent, ...]
-    operands: tuple[BroadcastOperand, ...]
-
-    flops = None
-
-    @property
-    def workgroups(self) -> int:
-        """Workgroups, if all sizes are known."""
-        *outer, length = self.sizes(self.extents, ())
-        assert isinstance(length, int)
-        lines = math.prod(size for size in outer if isinstance(size, int))
-        return -(-lines * -(-length // SEGMENT) // self._static_chunk(length))
-
-    @staticmethod
-    def sizes(extents: Sequence[Extent], dynamic: Sequence[ir.Value]) -> list[Index]:
-        """`extents`, of which those that are not known are from `dynamic`."""
-        return [n if isinstance(n, int) else dynamic[n.number] for n in extents]
-
-    def segments(self, length: Index) -> Index:
-        """Segments of a row of `length` elements."""
-        if isinstance(length, int):
-            return -(-length // SEGMENT)
-        return arith.ceildivui(length, index(SEGMENT))
-
-    def chunk(self, length: Index) -> ir.Value:
-        """Lines in a workgroup; the last may have fewer."""
-        if isinstance(length, int):
-            return index(self._static_chunk(length))
-        some = arith.maxui(arith.minui(length, index(SEGMENT)), index(1))
-        return arith.divui(index(SEGMENT), some)
-
-    @staticmethod
-    def _static_chunk(length: int) -> int:
-        return max(1, SEGMENT // max(1, length))
-
-    def lines(self, dynamic: Sequence[ir.Value]) -> ir.Value:
-        """Lines to distribute: segments of rows."""
-        *outer, length = self.sizes(self.extents, dynamic)
-        total = self.segments(length)
-        for size in outer:
-            total = product(total, size)
-        return index(total)
-
-    def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
-        """Workgroups for the sizes that are `dynamic`."""
-        length = self.sizes(self.extents, dynamic)[-1]
-        return arith.ceildivui(self.lines(dynamic), self.chunk(length))
+Body = Callable[[Registers, int | None], ir.Value]
+"""Maps vectors of the operands, of so many lanes, or single elements, to that of the result."""
 
 
 @dataclass(frozen=True)
@@ -124,29 +38,22 @@ class _Row:
 
 
 class BroadcastEmitter(VectorEmitter):
-    """Emits the kernel of `BroadcastRows`; `body` maps vectors of the operands, which are in
-    `memory` before the result, to that of the result."""
+    """Emits the kernel of `BroadcastRows`; `body` computes elements of the result from those of the
+    operands, which are in `memory` before the result."""
 
-    def __init__(
-        self,
-        shape: BroadcastRows,
-        memory: Sequence[ir.Value],
-        body: Callable[[Registers], ir.Value],
-    ):
-        super().__init__(LANES, ir.MemRefType(memory[-1].type).element_type)
+    def __init__(self, shape: BroadcastRows, memory: Sequence[ir.Value], body: Body):
+        super().__init__(shape.lanes, ir.MemRefType(memory[-1].type).element_type)
         self._shape = shape
         *self._memory, self._result = memory
         self._body = body
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for the sizes that are `dynamic`."""
-        shape = self._shape
-        self._dynamic = dynamic
-        *self._outer, self._length = shape.sizes(shape.extents, dynamic)
-        self._segments = shape.segments(self._length)
-        chunk = shape.chunk(self._length)
+        self._sizes = sizes = self._shape.sizes(dynamic)
+        *self._outer, self._length = sizes.result
+        self._segments, chunk = sizes.segments, sizes.chunk
         first = arith.muli(workgroup_id, chunk)
-        end = arith.minui(arith.addi(first, chunk), shape.lines(dynamic))
+        end = arith.minui(arith.addi(first, chunk), sizes.lines)
         self.repeat(first, end, self._line)
 
     def _line(self, line: ir.Value) -> None:
@@ -160,11 +67,18 @@ class BroadcastEmitter(VectorEmitter):
         target = self.times(row, self._length)
         rows = self._rows(row)
 
-        def compute(at: ir.Value, mask: ir.Value | None) -> None:
-            result = self._body([self._read(each, at, mask) for each in rows])
-            self.store(result, self._result, arith.addi(target, at), mask)
+        def compute(at: ir.Value, lanes: int | None, mask: ir.Value | None = None) -> None:
+            result = self._body([self._read(each, at, lanes, mask) for each in rows], lanes)
+            place = arith.addi(target, at)
+            if lanes is None:
+                memref.store(result, self._result, [place])
+            else:
+                self.store(result, self._result, place, mask)
 
-        self._vectors(first, end, compute)
+        if self._shape.masked:
+            self._masked_vectors(first, end, compute)
+        else:
+            self._whole_vectors(first, end, [self.lanes, SHORT_LANES], compute)
 
     def _rows(self, row: ir.Value) -> list[_Row]:
         """The rows of the operands for `row` of the result."""
@@ -174,13 +88,17 @@ class BroadcastEmitter(VectorEmitter):
             positions.insert(0, position)
         if self._outer:
             positions.insert(0, row)
-        operands = zip(self._memory, self._shape.operands, strict=True)
-        return [self._row(memory, operand, positions) for memory, operand in operands]
+        operands = zip(self._memory, self._shape.operands, self._sizes.operands, strict=True)
+        return [self._row(*each, positions) for each in operands]
 
     def _row(
-        self, memory: ir.Value, operand: BroadcastOperand, positions: Sequence[ir.Value]
+        self,
+        memory: ir.Value,
+        operand: BroadcastOperand,
+        extents: Sequence[Index],
+        positions: Sequence[ir.Value],
     ) -> _Row:
-        *sizes, length = self._shape.sizes(operand.extents, self._dynamic)
+        *sizes, length = extents
         *accesses, along = operand.accesses
         start, stride = self.index(0), length
         outer = list(zip(positions, sizes, accesses, strict=True))
@@ -193,8 +111,7 @@ class BroadcastEmitter(VectorEmitter):
         if along.kind == "either":
             return _Row(memory, start, along.repeats, self.index(length))
         if along.kind == "one":
-            element = memref.load(memory, [start])
-            return _Row(memory, start, element=vector.broadcast(self.vector_type, element))
+            return _Row(memory, start, element=memref.load(memory, [start]))
         return _Row(memory, start, along.repeats)
 
     def _position(self, position: ir.Value, size: Index, access: AxisAccess) -> ir.Value:
@@ -210,53 +127,83 @@ class BroadcastEmitter(VectorEmitter):
         quotient = arith.divui(number, self.index(size))
         return quotient, arith.subi(number, self.times(quotient, size))
 
-    def _read(self, row: _Row, at: ir.Value, mask: ir.Value | None) -> ir.Value:
-        """The vector of `row` for the elements of the result from `at` on."""
-        if row.element is not None:
-            return row.element
-        if row.length is None:
-            return self._repeated(row, at, mask)
+    def _read(self, row: _Row, at: ir.Value, lanes: int | None, mask: ir.Value | None) -> ir.Value:
+        """The elements of `row` for those of the result from `at` on."""
+        element = ir.MemRefType(row.memory.type).element_type
+        type_ = element if lanes is None else self.vector_of(lanes, element)
 
-        def only() -> ir.Value:
-            return vector.broadcast(self.vector_type, memref.load(row.memory, [row.start]))
+        def spread(x: ir.Value) -> ir.Value:
+            return x if lanes is None else vector.broadcast(type_, x)
 
         def several() -> ir.Value:
-            return self._repeated(row, at, mask)
+            if lanes is None:
+                place = arith.divui(at, self.index(row.repeats)) if row.repeats != 1 else at
+                return memref.load(row.memory, [arith.addi(row.start, place)])
+            return self._repeated(row, at, lanes, mask)
 
+        if row.element is not None:
+            return spread(row.element)
+        if row.length is None:
+            return several()
         is_one = self.compare(arith.CmpIPredicate.eq, row.length, 1)
-        return self.select(is_one, only, several)
+        only = lambda: [spread(memref.load(row.memory, [row.start]))]  # noqa: E731
+        return self.branch(is_one, [type_], only, lambda: [several()])[0]
 
-    def _repeated(self, row: _Row, at: ir.Value, mask: ir.Value | None) -> ir.Value:
+    def _repeated(self, row: _Row, at: ir.Value, lanes: int, mask: ir.Value | None) -> ir.Value:
         """The vector of a `row` of several elements: of some of them, if they are repeated."""
         if row.repeats == 1:
-            return self.load(row.memory, arith.addi(row.start, at), mask)
+            return self.load(row.memory, arith.addi(row.start, at), mask, lanes)
         if mask is not None:
-            mask = vector.shuffle(mask, mask, range(0, LANES, row.repeats))
+            mask = vector.shuffle(mask, mask, range(0, lanes, row.repeats))
         place = arith.addi(row.start, arith.divui(at, self.index(row.repeats)))
-        some = self.load(row.memory, place, mask, LANES // row.repeats)
-        return vector.shuffle(some, some, [lane // row.repeats for lane in range(LANES)])
+        some = self.load(row.memory, place, mask, lanes // row.repeats)
+        return vector.shuffle(some, some, [lane // row.repeats for lane in range(lanes)])
 
-    def _vectors(
+    def _masked_vectors(self, first: ir.Value, end: ir.Value, compute: Callable[..., None]) -> None:
+        """Emit the vectors of a segment, the last of them masked."""
+        lanes = self.lanes
+        if isinstance(self._length, int) and self._length <= SEGMENT:
+            whole = self._length // lanes * lanes
+            if whole:
+                self._all_vectors(self.index(0), self.index(whole), lanes, compute)
+            if whole != self._length:
+                compute(self.index(whole), lanes, self.first_lanes(self._length - whole))
+            return
+        rest = arith.remui(arith.subi(end, first), self.index(lanes))
+        last = arith.subi(end, rest)
+        self._all_vectors(first, last, lanes, compute)
+        some = self.compare(arith.CmpIPredicate.ne, rest, 0)
+        self.choose(some, lambda: compute(last, lanes, self.lanes_below(rest)), lambda: None)
+
+    def _whole_vectors(
         self,
         first: ir.Value,
         end: ir.Value,
-        body: Callable[[ir.Value, ir.Value | None], None],
+        sizes: Sequence[int],
+        compute: Callable[..., None],
     ) -> None:
-        """Emit `body` for each vector of a segment, given its offset in the row and its mask."""
+        """Emit the vectors of a segment, of the first of `sizes` that is not larger, of which the
+        last two may overlap, or its elements."""
+        if not sizes:
+            return self.repeat(first, end, lambda at: compute(at, None))
+        lanes, *smaller = sizes
+        count = arith.subi(end, first)
 
+        def several() -> None:
+            last = arith.subi(end, arith.remui(count, self.index(lanes)))
+            self._all_vectors(first, last, lanes, compute)
+            is_left = self.compare(arith.CmpIPredicate.ne, last, end)
+            self.choose(is_left, lambda: compute(self.add(end, -lanes), lanes), lambda: None)
+
+        fits = self.compare(arith.CmpIPredicate.uge, count, lanes)
+        self.choose(fits, several, lambda: self._whole_vectors(first, end, smaller, compute))
+        return None
+
+    def _all_vectors(
+        self, first: ir.Value, last: ir.Value, lanes: int, compute: Callable[..., None]
+    ) -> None:
         def run(at: ir.Value, registers: Registers) -> Registers:
-            body(at, None)
+            compute(at, lanes)
             return registers
 
-        if isinstance(self._length, int) and self._length <= SEGMENT:
-            whole = self._length // LANES * LANES
-            if whole:
-                self.loop((self.index(0), self.index(whole)), [], run, step=LANES)
-            if whole != self._length:
-                body(self.index(whole), self.first_lanes(self._length - whole))
-            return
-        rest = arith.remui(arith.subi(end, first), self.index(LANES))
-        last = arith.subi(end, rest)
-        self.loop((first, last), [], run, step=LANES)
-        some = self.compare(arith.CmpIPredicate.ne, rest, 0)
-        self.choose(some, lambda: body(last, self.lanes_below(rest)), lambda: None)
+        self.loop((first, last), [], run, step=lanes)

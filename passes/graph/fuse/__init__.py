@@ -64,7 +64,7 @@ class GraphFuseBroadcasts(Pass):
     -->
     %3 = "graph.fused"() ({ mul; repeat; add; graph.yield }) {kind = "broadcast"}
 
-    In f32. One kernel reads the operands where they are.
+    One kernel reads the operands where they are.
     """
 
     name = "graph-fuse-broadcasts"

@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import numpy as np
-
 from ....dialects import graph
 from ....dialects.locations import node_name
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ...infra.base import PassState
 from ...infra.query import has_one_use
-from ...kernels.broadcast import LANES
+from ...kernels.broadcast_shape import LANES
 from .groups import replace_by_fused
 
 Members = dict[ir.Value, graph.GraphOp]
@@ -164,9 +162,6 @@ def _is_broadcast_along_pixels(shape: graph.Shape, wanted: graph.Shape) -> bool:
 
 def _reason_against(op: graph.GraphOp) -> str | None:
     """The reason why no kernel computes `op`."""
-    values = [_result(op), *op.operation.operands]
-    if any(graph.type_of(value).dtype != np.float32 for value in values):
-        return "only f32 is computed this way"
     if isinstance(op, graph.RepeatOp) and LANES % op.repeats[-1]:
         return "the elements of rows are not repeated as often as divides a vector"
     return None

@@ -1,8 +1,7 @@
 // RUN: gc-opt --graph-fuse-broadcasts --split-input-file %s | filecheck %s
 // RUN: gc-opt --graph-fuse-broadcasts --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
-// REPORT: 4 x fuse-broadcasts: 
-// REPORT: 1 declined by fuse-broadcasts, only f32 is computed this way: ints
+// REPORT: 5 x fuse-broadcasts: 
 // REPORT: 1 declined by fuse-broadcasts, the elements of rows are not repeated as often as divides a vector: columns
 
 // What is computed for each element joins; what is broadcast, or used elsewhere, does not.
@@ -48,13 +47,27 @@ func.func @repeat_alone(%x: tensor<6x8xf32>, %y: tensor<2x8xf32>) -> (tensor<6x8
 
 // -----
 
+// Elements of any types join.
+// CHECK-LABEL: @integers
+// CHECK: "graph.fused"
+// CHECK-NEXT: "graph.less"
+// CHECK-NEXT: "graph.where"
+// CHECK-NEXT: "graph.yield"
+// CHECK: return
+func.func @integers(%x: tensor<?xi32, ["n"]>, %y: tensor<?xi32, ["m"]>) -> tensor<?xi32, ["broadcast(m, n)"]> {
+  %0 = "graph.less"(%x, %y) : (tensor<?xi32, ["n"]>, tensor<?xi32, ["m"]>) -> tensor<?xi1, ["broadcast(m, n)"]>
+  %1 = "graph.where"(%0, %x, %y) : (tensor<?xi1, ["broadcast(m, n)"]>, tensor<?xi32, ["n"]>, tensor<?xi32, ["m"]>) -> tensor<?xi32, ["broadcast(m, n)"]>
+  return %1 : tensor<?xi32, ["broadcast(m, n)"]>
+}
+
+// -----
+
 // CHECK-LABEL: @declined
 // CHECK-NOT: graph.fused
 // CHECK: return
-func.func @declined(%x: tensor<?xi32, ["n"]>, %y: tensor<?xi32, ["m"]>, %z: tensor<2x8xf32>) -> (tensor<?xi32, ["broadcast(m, n)"]>, tensor<2x24xf32>) {
-  %0 = "graph.add"(%x, %y) : (tensor<?xi32, ["n"]>, tensor<?xi32, ["m"]>) -> tensor<?xi32, ["broadcast(m, n)"]> loc("ints")
-  %1 = "graph.repeat"(%z) {repeats = array<i64: 1, 3>} : (tensor<2x8xf32>) -> tensor<2x24xf32> loc("columns")
-  return %0, %1 : tensor<?xi32, ["broadcast(m, n)"]>, tensor<2x24xf32>
+func.func @declined(%z: tensor<2x8xf32>) -> tensor<2x24xf32> {
+  %0 = "graph.repeat"(%z) {repeats = array<i64: 1, 3>} : (tensor<2x8xf32>) -> tensor<2x24xf32> loc("columns")
+  return %0 : tensor<2x24xf32>
 }
 
 // -----

@@ -1,5 +1,7 @@
 """Facts that passes ask of lowering rules: every rule of a group states them, and they hold."""
 
+import functools
+
 import numpy as np
 import pytest
 from graph_programs import build_module, ops_of
@@ -8,7 +10,14 @@ from graphc.dialects import graph
 from graphc.mlir import func, ir
 from graphc.passes.graph_to_linalg.convert import load_rules
 from graphc.passes.graph_to_linalg.kernel_rules import kernel_of
-from graphc.passes.graph_to_linalg.scalar_rules import apply_scalar_rule, vector_fact
+from graphc.passes.graph_to_linalg.lowering import plain_element
+from graphc.passes.graph_to_linalg.scalar_rules import (
+    INTEGERS,
+    NUMBERS,
+    apply_scalar_rule,
+    plain_vector_fact,
+    vector_fact,
+)
 
 load_rules()
 
@@ -44,14 +53,61 @@ def test_rules_work_on_vectors(op_class, context):
     module = build_module(lambda *xs: graph.build(op_class, xs, attrs), *operands)
     (op,) = ops_of(module)
     assert graph.type_of(op.result).dtype == np.float32
+    _check_on_vectors(op)
 
-    vector = ir.VectorType.get([LANES], ir.F32Type.get())
+
+def _check_on_vectors(op):
+    """The rule of `op` maps vectors of its operands to one of its result."""
+    values = (op.operation.operands, op.operation.results)
+    operands, results = (
+        [ir.VectorType.get([LANES], plain_element(graph.element_dtype_of(x))) for x in each]
+        for each in values
+    )
     kernel = ir.Module.create()
     with ir.InsertionPoint(kernel.body):
-        block = func.FuncOp("kernel", ([vector] * len(operands), [vector])).add_entry_block()
+        block = func.FuncOp("kernel", (operands, results)).add_entry_block()
         with ir.InsertionPoint(block):
             func.ReturnOp([apply_scalar_rule(op, list(block.arguments))])
     assert kernel.operation.verify()
+
+
+PLAIN = {
+    graph.AddOp: NUMBERS - {np.dtype(np.bool_)},
+    graph.ModOp: INTEGERS - {np.dtype(np.bool_)},
+    graph.LessOp: NUMBERS - {np.dtype(np.bool_)},
+    graph.EqualOp: NUMBERS,
+    graph.AndOp: {np.dtype(np.bool_)},
+    graph.ShiftLeftOp: {dtype for dtype in INTEGERS if dtype.kind == "u"},
+    graph.WhereOp: NUMBERS,
+    graph.IsInfOp: {np.dtype(np.float32), np.dtype(np.float64)},
+    graph.SigmoidOp: {np.dtype(np.float16), np.dtype(np.float32)},
+}
+"""Types of the elements that the rules of these ops take as vectors."""
+
+
+def _built(op_class, attrs, *operands):
+    return graph.build(op_class, operands, attrs)
+
+
+@pytest.mark.parametrize("op_class", PLAIN, ids=name_of)
+def test_rules_work_on_vectors_of_other_types(op_class, context):
+    for dtype in PLAIN[op_class]:
+        attrs = {name: True for name in op_class.attribute_kinds}
+        operands = [f"{LANES}x{graph.element_type(dtype)}"] * len(op_class.operand_names)
+        if op_class is graph.WhereOp:
+            operands[0] = f"{LANES}xi1"
+        (op,) = ops_of(build_module(functools.partial(_built, op_class, attrs), *operands))
+        assert plain_vector_fact(op) is True
+        _check_on_vectors(op)
+
+
+@pytest.mark.parametrize("source", sorted(NUMBERS, key=str), ids=str)
+def test_vectors_are_cast(source, context):
+    for target in NUMBERS - {source}:
+        operand = f"{LANES}x{graph.element_type(source)}"
+        (op,) = ops_of(build_module(functools.partial(graph.cast, to=target), operand))
+        assert plain_vector_fact(op) is True
+        _check_on_vectors(op)
 
 
 @pytest.mark.parametrize("op_class", ops(graph.GraphOp), ids=name_of)

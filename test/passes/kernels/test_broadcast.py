@@ -198,3 +198,133 @@ def test_rows_that_are_repeated(dtype):
         with graphc.compile(model) as compiled:
             found = compiled.run(None, {"x": x})[0]
             np.testing.assert_array_equal(found, np.broadcast_to(x, wanted))
+
+
+def _typed(nodes, inputs, constants=None):
+    """A model of `nodes` on inputs of the given types and sizes, and its only result."""
+    given = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(t)), sizes)
+        for name, (t, sizes) in inputs.items()
+    ]
+    outputs = [helper.make_empty_tensor_value_info(nodes[-1].output[0])]
+    held = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
+    made = helper.make_graph(nodes, "g", given, outputs, held)
+    opset = [helper.make_opsetid("", 21)]
+    return graphc.compile(helper.make_model(made, opset_imports=opset, ir_version=10))
+
+
+def _random(dtype, *shape):
+    random = np.random.default_rng(sum(shape))
+    if np.dtype(dtype).kind == "f":
+        return random.standard_normal(shape).astype(dtype)
+    high = 2 if dtype is np.bool_ else 100
+    return random.integers(0, high, shape).astype(dtype)
+
+
+PAIRS = [
+    ((3, 5), (3, 5)),  # one row of 15
+    ((3, 5), (1, 5)),
+    ((3, 1), (1, 200)),
+    ((4, 130), (4, 1)),
+    ((1, 1), (2, 7)),
+    ((2, 16400), (1, 16400)),
+    ((0, 5), (1, 5)),
+]
+"""Sizes of two operands, with rows of single elements, short and whole vectors, and segments."""
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16, np.int64, np.float64])
+def test_types(dtype):
+    """Arithmetic, comparison and choice by a mask; with a constant that needs all bits."""
+    most = np.finfo(dtype).max if np.dtype(dtype).kind == "f" else np.iinfo(dtype).max
+    nodes = [
+        _node("Less", ["a", "b"], "less"),
+        _node("Add", ["a", "b"], "sum"),
+        _node("Where", ["less", "sum", "most"], "y"),
+    ]
+    inputs = {"a": (dtype, ["h", "w"]), "b": (dtype, ["k", "v"])}
+    model = _typed(nodes, inputs, {"most": np.array(most, dtype)})
+    for first, second in PAIRS:
+        a, b = _random(dtype, *first), _random(dtype, *second)
+        (y,) = model.run(None, {"a": a, "b": b})
+        np.testing.assert_array_equal(y, np.where(a < b, a + b, np.array(most, dtype)))
+    assert model.report.rewrites["broadcast-kernel"].count == 1
+
+
+def test_booleans():
+    """Also with a mask of fewer axes, and a cast of the result."""
+    nodes = [
+        _node("And", ["a", "b"], "and"),
+        _node("Xor", ["and", "c"], "xor"),
+        _node("Cast", ["xor"], "y", to=TensorProto.INT32),
+    ]
+    sizes = {"a": ["h", "w"], "b": ["k", "v"], "c": ["u"]}
+    model = _typed(nodes, {name: (np.bool_, shape) for name, shape in sizes.items()})
+    for first, second in PAIRS:
+        length = np.broadcast_shapes(first, second)[-1]
+        a, b = _random(np.bool_, *first), _random(np.bool_, *second)
+        for c in (_random(np.bool_, length), np.array([True])):
+            (y,) = model.run(None, {"a": a, "b": b, "c": c})
+            np.testing.assert_array_equal(y, ((a & b) ^ c).astype(np.int32))
+    assert model.report.rewrites["broadcast-kernel"].count == 2
+
+
+def test_signs_in_one_model():
+    """Kernels on the same bytes, with and without a sign, are not the same."""
+    nodes = [
+        _node("Max", ["a", "b"], "bytes"),
+        _node("Max", ["c", "d"], "signed"),
+        _node("Cast", ["bytes"], "wide_bytes", to=TensorProto.INT16),
+        _node("Cast", ["signed"], "wide_signed", to=TensorProto.INT16),
+        _node("Concat", ["wide_bytes", "wide_signed"], "y", axis=0),
+    ]
+    kinds = {"a": np.uint8, "b": np.uint8, "c": np.int8, "d": np.int8}
+    inputs = {name: (dtype, [f"n{name}", 50]) for name, dtype in kinds.items()}
+    model = _typed(nodes, inputs)
+    feed = {name: _random(np.uint8, 3, 50) * 2 for name in "abcd"}
+    feed = {name: array.view(kinds[name]) for name, array in feed.items()}
+    feed["b"], feed["d"] = feed["b"][:1], feed["d"][1:2]
+    (y,) = model.run(None, feed)
+    expected = [np.maximum(feed["a"], feed["b"]), np.maximum(feed["c"], feed["d"])]
+    np.testing.assert_array_equal(y, np.concatenate([x.astype(np.int16) for x in expected]))
+
+
+@pytest.mark.parametrize("op", ["Mod", "Pow", "Sigmoid"])
+def test_expanded_before(op):
+    """Operands of ops without a rule for vectors are expanded first."""
+    nodes = [_node("Add", ["a", "b"], "s"), _node(op, ["s"], "y")]
+    if op == "Mod":
+        nodes = [_node("Mod", ["a", "b"], "y", fmod=1)]
+    if op == "Pow":
+        nodes = [_node("Pow", ["a", "b"], "y")]
+    model = _typed(nodes, {"a": (np.float64, ["h", 1, "w"]), "b": (np.float64, ["k", "v"])})
+    for first, second in PAIRS[:4]:
+        a, b = np.abs(_random(np.float64, first[0], 1, first[1])), _random(np.float64, *second)
+        expected = {
+            "Mod": np.fmod,
+            "Pow": np.power,
+            "Sigmoid": lambda a, b: 1 / (1 + np.exp(-(a + b))),
+        }[op](a, b)
+        (y,) = model.run(None, {"a": a, "b": b})
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-7)
+    assert model.report.rewrites["broadcast-kernel"].declined
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_repeated_elements_of_other_types(dtype):
+    """Rows that end between two vectors, repeated beside a mask."""
+    constants = {"scales": np.array([2, 4], np.float32)}
+    nodes = [
+        _node("Resize", ["a", "", "scales"], "up", mode="nearest",
+              coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
+        _node("Where", ["m", "up", "b"], "y"),
+    ]  # fmt: skip
+    inputs = {"a": (dtype, ["h", "w"]), "m": (np.bool_, ["k", "v"]), "b": (dtype, [1])}
+    model = _typed(nodes, inputs, constants)
+    for width in (1, 3, 17, 40):
+        a, b = _random(dtype, 3, width), np.array([7], dtype)
+        for shape in ((6, 4 * width), (1, 4 * width), (6, 1)):
+            m = _random(np.bool_, *shape)
+            (y,) = model.run(None, {"a": a, "m": m, "b": b})
+            np.testing.assert_array_equal(y, np.where(m, a.repeat(2, 0).repeat(4, 1), b))
+    assert model.report.rewrites["broadcast-kernel"].count == 1
