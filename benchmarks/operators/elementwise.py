@@ -50,6 +50,10 @@ def _integers(*shape: int):
     return integers(1, 60, *shape)
 
 
+def _f64(*shape: int) -> Array:
+    return lambda generator: generator.standard_normal(shape)
+
+
 def _words(*shape: int):
     return integers(0, 30, *shape, dtype=np.uint32)
 
@@ -70,6 +74,7 @@ ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean")
 
 CASES = (
     *(case for name in PLAIN.split() for case in _unary(name)),
+    *cases("Tanh", ("f64 2 MB", {"x": _f64(4, 128, 512)})),
     *_unary("Acos", -1, 1),
     *_unary("Asin", -1, 1),
     *_unary("Atanh", -0.9, 0.9),

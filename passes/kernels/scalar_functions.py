@@ -17,6 +17,9 @@ import numpy as np
 from ...mlir import arith, ir, math
 
 _ROUND = 1.5 * 2.0**23
+_ROUND_DOUBLE = 1.5 * 2.0**52
+LN2 = (float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c7673p-45"))
+"""The first has 42 bits, so that products with exponents are exact; the second is the rest."""
 SMALL = 1 << 20
 """Magnitude of integers up to which `round_small` rounds."""
 
@@ -135,14 +138,27 @@ def fit(
 
 
 def expm1(x: Scalar) -> Scalar:
-    """``exp(x) - 1``. In f64 the rounding of ``exp(x)`` is compensated: (e - 1) * x / log(e)."""
+    """``exp(x) - 1``; in f64 ``2 * (s * p + (s - 1/2))`` with ``x = k * ln(2) + r``,
+    ``s = 2**(k - 1)`` and ``p = expm1(r)``, which is a series."""
     if not is_double(x):
         return math.expm1(x)
-    e = math.exp(x)
-    difference = arith.subf(e, like(1, x))
-    corrected = arith.mulf(difference, arith.divf(x, math.log(e)))
-    near = arith.select(compare("OEQ", e, 1), x, corrected)
-    return arith.select(compare("OLT", math.absf(x), 1), near, difference)
+    bounded = clamp(x, like(-60, x), like(710, x))  # where the result is -1, and infinite
+    turns = arith.mulf(bounded, like(1 / pymath.log(2), x))
+    shifted = arith.addf(turns, like(_ROUND_DOUBLE, x))
+    k = arith.subf(shifted, like(_ROUND_DOUBLE, x))
+    r = bounded
+    for part in LN2:
+        r = arith.subf(r, arith.mulf(k, like(part, x)))
+    series = polynomial(r, [1 / pymath.factorial(n) for n in range(2, 14)])
+    p = arith.addf(arith.mulf(arith.mulf(r, r), series), r)
+    # The last bits of `shifted` are those of k, and become the exponent.
+    bits = arith.bitcast(with_element(x, ir.IntegerType.get_signless(64)), shifted)
+    exponent = arith.shli(arith.addi(bits, integer_like(1022, bits)), integer_like(52, bits))
+    s = arith.bitcast(x.type, exponent)
+    half = arith.addf(arith.mulf(s, p), arith.subf(s, like(0.5, x)))
+    result = arith.mulf(like(2, x), half)
+    itself = arith.ori(compare("OEQ", x, 0), compare("UNO", x, x))
+    return arith.select(itself, x, result)
 
 
 def log1p(x: Scalar) -> Scalar:

@@ -8,11 +8,9 @@ from typing import Any
 from ...mlir import arith, ir, math
 from ..infra.base import MODULE, Pass, PassState
 from ..infra.registry import register
-from ..kernels.scalar_functions import compare, like, polynomial
+from ..kernels.scalar_functions import LN2, compare, like, polynomial
 from .dispatch_walk import each_in_kernels
 
-_LN2 = (float.fromhex("0x1.62e42fefa38p-1"), float.fromhex("0x1.ef35793c7673p-45"))
-"""The first has 42 bits, so that products with exponents are exact; the second is the rest."""
 _EXPONENT_BITS, _BIAS, _MANTISSA = 52, 1023, (1 << 52) - 1
 _SMALLEST = 2.0**-1022
 """Below it, as subnormal, everything counts as 0."""
@@ -48,7 +46,7 @@ def exp(x: ir.Value) -> ir.Value:
     bounded = arith.minimumf(arith.maximumf(x, like(-746, x)), like(711, x))
     k = math.roundeven(arith.mulf(bounded, like(1 / pymath.log(2), x)))
     rest = bounded
-    for part in _LN2:
+    for part in LN2:
         rest = arith.subf(rest, arith.mulf(k, like(part, x)))
     series = polynomial(rest, [1 / pymath.factorial(n) for n in range(14)])
     i64 = ir.IntegerType.get_signless(64)
@@ -84,7 +82,7 @@ def log(x: ir.Value) -> ir.Value:
     f = arith.divf(arith.subf(m, like(1, x)), arith.addf(m, like(1, x)))
     square = arith.mulf(f, f)
     series = arith.mulf(f, polynomial(square, [2 / (2 * n + 1) for n in range(12)]))
-    high, low = (arith.mulf(e, like(part, x)) for part in _LN2)
+    high, low = (arith.mulf(e, like(part, x)) for part in LN2)
     result = arith.addf(high, arith.addf(series, low))
     for special, value in (
         (compare("OLT", x, 0), pymath.nan),

@@ -119,6 +119,21 @@ def test_elementary_functions(dtype, tolerance):
         assert (abs(results[name][finite]) <= 1).all()
 
 
+def test_functions_of_expm1_in_f64():
+    """Within some units in the last place, also near 0, and where the result is rounded to 1."""
+    near = np.concatenate(
+        [_random.uniform(-40, 1, 20000), -np.exp2(_random.uniform(-500, 0, 5000))]
+    )
+    x = np.concatenate([near, [0.0, -0.0, -np.inf, -746, np.nan]])
+    names = ("Tanh", "Elu")
+    nodes = [helper.make_node(name, ["x"], [name]) for name in names]
+    model = build_model(nodes, {"x": (np.float64, x.shape)}, list(names))
+    for name, found in zip(names, run_compiled(model, {"x": x}), strict=True):
+        expected = FUNCTIONS[name](x)
+        np.testing.assert_allclose(found, expected, rtol=1e-15)
+        np.testing.assert_array_equal(np.signbit(found[:-1]), np.signbit(expected[:-1]))
+
+
 def test_powers():
     bases = np.exp(_random.uniform(-10, 10, 20000)) * _random.choice([-1, 1], 20000)
     exponents = np.where(bases > 0, _random.uniform(-9, 9, 20000), _random.integers(-9, 9, 20000))
