@@ -23,7 +23,7 @@ from .broadcast_layout import (
 )
 from .elementwise import broadcast_map, evaluate_scalars, lower_elementwise, values_from_outside
 from .kernel_calls import operands_of, run_emitter
-from .lowering import Lowering, lower_op, lowers, scalar_constant
+from .lowering import Lowering, lower_op, lowers, scalar_constant, vector_constant
 from .readers import is_read_by_kernels
 from .scalar_rules import plain_vector_fact
 
@@ -115,12 +115,8 @@ def _to_memory(x: ir.Value) -> ir.Value:
 
 def _constant(value: ir.Value, splat: np.generic, lanes: int | None) -> ir.Value:
     """The number that all elements of `value` are, or a vector of it."""
-    x = scalar_constant(splat, graph.element_dtype_of(value))
-    if lanes is None:
-        return x
-    type_ = ir.VectorType.get([lanes], x.type)
-    number = x.owner.attributes["value"]
-    return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, number))
+    dtype = graph.element_dtype_of(value)
+    return scalar_constant(splat, dtype) if lanes is None else vector_constant(splat, dtype, lanes)
 
 
 @lowers(graph.ExpandOp)

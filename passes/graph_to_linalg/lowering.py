@@ -374,3 +374,11 @@ def scalar_constant(value: Any, dtype: np.dtype) -> ir.Value:
     number = int(value) & ((1 << bits) - 1)
     signed = number - (1 << bits) if number >> (bits - 1) else number
     return arith.constant(element, ir.IntegerAttr.get(element, signed))
+
+
+def vector_constant(value: Any, dtype: np.dtype, lanes: int) -> ir.Value:
+    """A vector of `lanes` times what `scalar_constant` is."""
+    element = scalar_constant(value, dtype)
+    type_ = ir.VectorType.get([lanes], element.type)
+    number = element.owner.attributes["value"]
+    return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, number))

@@ -8,7 +8,7 @@ import numpy as np
 from ...dialects import graph, iree
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
-from ..infra.query import splat_of
+from ..infra.query import producer, splat_of
 from ..kernels.row_scatter import (
     LEAST_BYTES,
     LEAST_ROW,
@@ -19,7 +19,7 @@ from ..kernels.row_scatter import (
 )
 from .dispatch import SAME_MEMORY, origin, share_memory
 from .kernel_calls import define, flat_of
-from .lowering import Lowering, Size, plain_type
+from .lowering import Lowering, Size, plain_type, vector_constant
 from .scalar import apply_number_rule
 
 COMBINE: dict[str, type[graph.GraphOp]] = {
@@ -62,8 +62,9 @@ def has_row_kernel(ctx: Lowering, dtype: np.dtype, reduction: str) -> bool:
 def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
     """`x` with all updates, by the kernel."""
     x_type, indices_type = graph.type_of(given.x), graph.type_of(given.indices)
-    shape = _shape(ctx, given)
-    indices, updates, x = (ctx.values[v] for v in (given.indices, given.updates, given.x))
+    splat = _splat_of(given.x)
+    shape = _shape(ctx, given, is_filled=splat is not None)
+    read = [given.indices, given.updates, *([given.x] if splat is None else [])]
     types = [
         indices_type.with_shape((shape.count, len(shape.extents))),
         _moved_as(x_type, given.reduction).with_shape((shape.count, shape.length)),
@@ -72,9 +73,10 @@ def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
     sizes = (*shape.extents, shape.length, shape.count, shape.elements)
     names = list(dict.fromkeys(size for size in sizes if isinstance(size, Dim)))
     memory = [flat_of(type_, names) for type_ in types]
-    if not shape.in_place:
+    if splat is None and not shape.in_place:
         memory.append(memory[-1])
     combine = _combine(x_type.dtype, given.reduction)
+    moved = None if splat is None else np.asarray(splat, x_type.dtype).view(types[-1].dtype)[()]
 
     def kernel(workgroup_id: ir.Value, part: ir.Value, *arguments: ir.Value) -> None:
         known = dict(zip(names, arguments, strict=False))
@@ -82,26 +84,43 @@ def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
         def value(size: Size) -> ir.Value:
             return known[size] if isinstance(size, Dim) else _constant(size)
 
+        def fill(lanes: int) -> ir.Value:
+            return vector_constant(moved, types[-1].dtype, lanes)
+
         buffers = arguments[len(names) :]
-        RowScatterEmitter(shape, value, combine, *buffers[:3], result=buffers[-1]).workgroup(
-            workgroup_id, part
-        )
+        data = fill if splat is not None else buffers[2]
+        emitter = RowScatterEmitter(shape, value, combine, *buffers[:2], data, buffers[-1])
+        emitter.workgroup(workgroup_id, part)
 
     workgroups, part = _parts(ctx, shape)
-    key = (_anonymous(shape, names), given.reduction, combine and x_type.dtype, *memory)
+    key = (
+        _anonymous(shape, names),
+        given.reduction,
+        combine and x_type.dtype,
+        repr(splat),
+        *memory,
+    )
     scalars = [part, *map(ctx.index, names)]
     name = define(ctx, "row_scatter", key, memory, kernel, shape.flops, len(scalars))
     return iree.run_kernel(
-        name, workgroups, [indices, updates, x], [plain_type(x_type)], scalars,
+        name, workgroups, [ctx.values[v] for v in read], [plain_type(x_type)], scalars,
         ctx.dynamic_sizes(x_type), in_place=2 if shape.in_place else None,
     )[0]  # fmt: skip
 
 
-def _shape(ctx: Lowering, given: RowUpdates) -> RowScatterShape:
+def _splat_of(x: ir.Value) -> np.generic | None:
+    """The one value of all elements of `x`, if it is known."""
+    while (op := producer(x, graph.ExpandOp)) is not None:
+        x = op.x
+    return splat_of(x)
+
+
+def _shape(ctx: Lowering, given: RowUpdates, *, is_filled: bool) -> RowScatterShape:
     dtype = graph.type_of(given.x).dtype
     return RowScatterShape(
         tuple(given.extents), graph.element_count(given.row), given.count, dtype.itemsize,
-        graph.is_unsigned(graph.type_of(given.indices).dtype), not _is_kept(ctx, given),
+        graph.is_unsigned(graph.type_of(given.indices).dtype),
+        not (is_filled or _is_kept(ctx, given)),
         max(1, ctx.cpu.lanes * 4 // dtype.itemsize), ctx.threads,
     )  # fmt: skip
 

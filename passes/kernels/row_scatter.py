@@ -1,9 +1,9 @@
 """Scatter of whole rows: a workgroup computes a contiguous part of the result.
 
-It copies its part of the data, unless the result is computed in the memory of the data, and then
-goes through all updates in order, of which it applies what lies within its part. So the last of
-several updates to a row wins, and sums have the order of the updates, however many threads there
-are.
+It copies its part of the data, or fills it where all elements are one number, unless the result is
+computed in the memory of the data, and then goes through all updates in order, of which it applies
+what lies within its part. So the last of several updates to a row wins, and sums have the order of
+the updates, however many threads there are.
 """
 
 from collections.abc import Callable
@@ -69,10 +69,11 @@ class RowScatterEmitter(VectorEmitter):
         combine: Combine | None,
         indices: ir.Value,
         updates: ir.Value,
-        data: ir.Value,
+        data: ir.Value | Callable[[int], ir.Value],
         result: ir.Value,
     ):
-        """`result` is `data` if the kernel works in place; without `combine`, updates replace."""
+        """`data` is memory, which is `result` if the kernel works in place, or gives a vector of so
+        many of the one number. Without `combine`, updates replace."""
         super().__init__(shape.lanes, ir.MemRefType(result.type).element_type)
         self.shape, self.combine = shape, combine
         self.indices, self.updates, self.data, self.result = indices, updates, data, result
@@ -112,10 +113,21 @@ class RowScatterEmitter(VectorEmitter):
 
     def _apply_element(self, update: ir.Value, start: ir.Value, end: ir.Value) -> None:
         """Apply `update`, which is one element, if it lies within [`start`, `end`)."""
-        place = arith.subi(self._row(update), start)
-        inside = arith.cmpi(arith.CmpIPredicate.ult, place, arith.subi(end, start))
-        at = arith.addi(start, place)
-        self.choose(inside, lambda: self._put(update, at, self.index(0), 1), lambda: None)
+
+        def put_at(row: ir.Value, otherwise: Callable[[], None]) -> None:
+            place, part = arith.subi(row, start), arith.subi(end, start)
+            inside = arith.cmpi(arith.CmpIPredicate.ult, place, part)
+            self.choose(inside, lambda: self._put(update, row, self.index(0), 1), otherwise)
+
+        def put_at_position() -> None:
+            put_at(self._row(update), lambda: None)
+
+        if len(self.extents) > 1 or self.shape.is_unsigned:
+            put_at_position()
+            return
+        # What lies within as it is needs no other check.
+        found = arith.index_cast(ir.IndexType.get(), memref.load(self.indices, [update]))
+        put_at(found, put_at_position)
 
     def _row(self, update: ir.Value) -> ir.Value:
         """The number of the row that `update` goes to, which is one of the data."""
@@ -159,7 +171,9 @@ class RowScatterEmitter(VectorEmitter):
 
     def _copy(self, start: ir.Value, at: ir.Value, lanes: int) -> None:
         at = arith.addi(start, at)
-        self.store(self.load(self.data, at, lanes=lanes), self.result, at)
+        is_memory = isinstance(self.data, ir.Value)
+        vector = self.load(self.data, at, lanes=lanes) if is_memory else self.data(lanes)
+        self.store(vector, self.result, at)
 
     def _put(self, source: ir.Value, target: ir.Value, at: ir.Value, lanes: int) -> None:
         """Write a vector of updates, combined with what is there."""

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numerics import build_model
+from onnx import numpy_helper
 from onnx.helper import make_node
 
 import graphc
@@ -152,3 +153,30 @@ def test_in_the_memory_of_the_data(named):
     wanted = _scattered(second, rows, updates, "add")
     np.testing.assert_array_equal(third, wanted)
     np.testing.assert_array_equal(difference, wanted - second)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_data_of_one_number(named):
+    """The kernel fills the result; single elements have positions of either sign."""
+    rows = _random.integers(-_ROWS, _ROWS, (50, 1))
+    nodes, inputs, feeds, wanted = [], {"rows": (np.int64, [50, 1])}, {"rows": rows}, []
+    kinds = [(np.float32, "add"), (np.int64, "max"), (np.float16, "none"), (np.bool_, "none")]
+    cases = [(*kind, shape) for kind in kinds for shape in ((_ROWS,), (_ROWS, 77))]
+    for number, (dtype, reduction, shape) in enumerate(cases):
+        like, updates = np.ones(shape, dtype), _numbers(dtype, 50, *shape[1:])
+        for name, array in ((f"like{number}", like), (f"updates{number}", updates)):
+            sizes = [f"{name}_{axis}" for axis in range(array.ndim)]
+            inputs[name] = dtype, sizes if named else list(array.shape)
+            feeds[name] = array
+        value = numpy_helper.from_array(np.ones(1, dtype))
+        names = [f"data{number}", "rows", f"updates{number}"]
+        nodes += [
+            make_node("Shape", [f"like{number}"], [f"shape{number}"]),
+            make_node("ConstantOfShape", [f"shape{number}"], [f"data{number}"], value=value),
+            make_node("ScatterND", names, [f"y{number}"], reduction=reduction),
+        ]
+        wanted.append(_scattered(like, rows, updates, reduction))
+    outputs = [f"y{number}" for number in range(len(cases))]
+    found = _run(build_model(nodes, inputs, outputs, opset=18), feeds)
+    for y, expected in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(y, expected)
