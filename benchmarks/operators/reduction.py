@@ -49,7 +49,9 @@ def _arg(operator: str) -> list[OperatorCase]:
     found += cases(operator, ("axis 1 of 4", {"x": f32(1, 21, 256, 256)}), named=(256,), axis=1)
     found += cases(operator, ("axis 0", {"x": f32(512, 768)}), axis=0)
     found += cases(operator, ("u8", {"x": u8(64, 5000)}), axis=-1)
-    found += cases(operator, ("few last", {"x": f32(100000, 3)}), axis=-1)
+    found += cases(operator, ("few last", {"x": f32(100000, 3)}), named=(100000, 3), axis=-1)
+    found += cases(operator, ("u8 few last", {"x": u8(100000, 3)}), named=(100000, 3), axis=-1)
+    found += cases(operator, ("int64 axis 0", {"x": integers(0, 999, 512, 768)}), axis=0)
     return found + cases(
         operator, ("one row", {"x": f32(1, 50257)}), named=(50257,), axis=-1, select_last_index=1
     )

@@ -362,23 +362,26 @@ def describe(op: ir.OpView) -> str:
 
 def scalar_constant(value: Any, dtype: np.dtype) -> ir.Value:
     """A scalar ``arith.constant`` of the lowered element type of `dtype`."""
+    return arith.constant(plain_element(dtype), _element_attribute(value, dtype))
+
+
+def vector_constant(value: Any, dtype: np.dtype, lanes: int) -> ir.Value:
+    """A vector of `lanes` times what `scalar_constant` is."""
+    type_ = ir.VectorType.get([lanes], plain_element(dtype))
+    number = _element_attribute(value, dtype)
+    return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, number))
+
+
+def _element_attribute(value: Any, dtype: np.dtype) -> ir.Attribute:
     element = plain_element(dtype)
     if graph.is_bit_pattern(dtype):
         value = np.asarray(value).astype(dtype).view(np.uint8)
         dtype = value.dtype
     if graph.is_float(dtype):
-        return arith.constant(element, float(value))
+        return ir.FloatAttr.get(element, float(value))
     if dtype == np.bool_:
-        return arith.constant(element, ir.IntegerAttr.get(element, int(bool(value))))
+        return ir.IntegerAttr.get(element, int(bool(value)))
     bits = dtype.itemsize * 8
     number = int(value) & ((1 << bits) - 1)
     signed = number - (1 << bits) if number >> (bits - 1) else number
-    return arith.constant(element, ir.IntegerAttr.get(element, signed))
-
-
-def vector_constant(value: Any, dtype: np.dtype, lanes: int) -> ir.Value:
-    """A vector of `lanes` times what `scalar_constant` is."""
-    element = scalar_constant(value, dtype)
-    type_ = ir.VectorType.get([lanes], element.type)
-    number = element.owner.attributes["value"]
-    return arith.constant(type_, ir.DenseElementsAttr.get_splat(type_, number))
+    return ir.IntegerAttr.get(element, signed)

@@ -225,7 +225,9 @@ def _arg(
     @lowers(op_class)
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         type_, attrs = graph.type_of(op.operation.operands[0]), op.attrs
-        axis, wide = attrs["axis"], accumulator(type_.dtype)
+        axis = attrs["axis"]
+        x, type_ = _with_wide_rows(ctx, x, type_, axis)
+        wide = accumulator(type_.dtype)
         found = reduce_axes(
             ctx, x, type_, [axis], initial(wide),
             lambda element, best: apply_number_rule(extreme, wide, element, best),
@@ -242,6 +244,27 @@ def _arg(
 
 
 _POSITION = np.dtype(np.int32)
+_SHORT_ROW = 16
+"""Elements of a row that a vector of narrow elements exceeds."""
+
+
+def _with_wide_rows(
+    ctx: Lowering, x: ir.Value, type_: graph.TensorType, axis: int
+) -> tuple[ir.Value, graph.TensorType]:
+    """`x`, of `type_`, with elements of 32 bits in memory if they are narrower, and rows along
+    `axis` may be shorter than a vector of them: the backend masks such vectors, and loads their
+    elements one by one. Rows of 3 bytes took 20 times as long as by ONNX Runtime."""
+    length, bits = type_.shape[axis], graph.bit_width(type_.dtype)
+    is_short = not isinstance(length, int) or length < _SHORT_ROW
+    is_row = axis == type_.rank - 1 and 0 not in type_.shape
+    if ctx.gpu or ctx.in_kernel or not (is_row and is_short and bits < 32):
+        return x, type_
+    wide = type_.with_dtype(_F32 if graph.is_float(type_.dtype) else np.dtype(np.int32))
+
+    def widened(element: ir.Value) -> ir.Value:
+        return convert_scalar(element, type_.dtype, wide.dtype)
+
+    return behind_barrier(ctx, _each(ctx, x, wide, widened), wide), wide
 
 
 def _positions(
