@@ -171,9 +171,9 @@ class RowScatterEmitter(VectorEmitter):
 
     def _copy(self, start: ir.Value, at: ir.Value, lanes: int) -> None:
         at = arith.addi(start, at)
-        is_memory = isinstance(self.data, ir.Value)
-        vector = self.load(self.data, at, lanes=lanes) if is_memory else self.data(lanes)
-        self.store(vector, self.result, at)
+        data = self.data
+        new = self.load(data, at, lanes=lanes) if isinstance(data, ir.Value) else data(lanes)
+        self.store(new, self.result, at)
 
     def _put(self, source: ir.Value, target: ir.Value, at: ir.Value, lanes: int) -> None:
         """Write a vector of updates, combined with what is there."""
