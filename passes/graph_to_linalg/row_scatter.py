@@ -89,7 +89,8 @@ def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
 
         buffers = arguments[len(names) :]
         data = fill if splat is not None else buffers[2]
-        emitter = RowScatterEmitter(shape, value, combine, *buffers[:2], data, buffers[-1])
+        indices, updates, *_, result = buffers
+        emitter = RowScatterEmitter(shape, value, combine, indices, updates, data, result)
         emitter.workgroup(workgroup_id, part)
 
     workgroups, part = _parts(ctx, shape)
