@@ -6,13 +6,15 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...dialects.locations import node_name
+from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
+from ..infra.query import constant_scalar
 from .aliasing import copy
 from .dispatch import behind_barrier, in_own_dispatch, materialized, share_memory, updated_in_place
 from .gather_kernels import gather_elements_along, gather_rows, gathers_elements, gathers_rows
 from .generic import loop_index, parallel, projection
 from .lowering import Fusion, Lowering, Size, lowers, plain_element, scalar_constant
-from .movement import reshape_tensor
+from .movement import extract_slice, reshape_tensor
 from .row_scatter import COMBINE, RowUpdates, has_row_kernel, scatter_rows
 from .scalar import apply_number_rule
 
@@ -81,12 +83,40 @@ def _take_for(
     axis: int,
 ) -> ir.Value:
     """`take`, for `op`, by a kernel if that is faster."""
+    extent = source.shape[axis]
+    index = None if ctx.in_kernel or ctx.gpu else constant_scalar(op.indices)
+    if index is not None and isinstance(op, graph.GatherOp) and isinstance(extent, Dim):
+        return _take_one(ctx, op, x, extent, index)
     if not _has_gather_kernels(ctx) or not gathers_rows(op):
         return take(ctx, x, source, indices, indices_type, axis)
     reads = graph.element_count(graph.type_of(op.result).shape)
     require_not_empty(ctx, source.shape[axis], reads)
     ctx.statistics("gather-kernel").record_fired(node_name(op.operation))
     return gather_rows(ctx, x, source, indices, indices_type, axis)
+
+
+def _take_one(
+    ctx: Lowering, op: graph.GatherOp, x: ir.Value, extent: Dim, index: np.integer
+) -> ir.Value:
+    """The slice of `x` at `index`, a constant; zeros if `x` has none there.
+
+    The backend would compute loops that read elements of whole tensors and no operands of their own
+    wherever their results are read: each step of an unrolled recurrence with all before it.
+    """
+    source, result, axis = graph.type_of(op.x), graph.type_of(op.result), op.axis
+    along = IndexedAxis(ctx, extent, index.dtype, graph.element_count(result.shape))
+    position = along.position(scalar_constant(index, index.dtype))
+    exists, zero = along.holds(position), scalar_constant(0, source.dtype)
+    starts = [along.clamped(position) if i == axis else 0 for i in range(source.rank)]
+    part = source.with_shape((*source.shape[:axis], 1, *source.shape[axis + 1 :]))
+    taken = extract_slice(ctx, x, starts, part.shape, [1] * source.rank, part)
+    taken = reshape_tensor(ctx, taken, part, result)
+    identity = ir.AffineMap.get_identity(result.rank)
+
+    def element(found: ir.Value) -> ir.Value:
+        return arith.select(exists, found, zero)
+
+    return parallel([taken], [identity], ctx.empty(result), element)
 
 
 def take(

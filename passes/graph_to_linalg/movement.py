@@ -283,17 +283,20 @@ def _entries(ctx: Lowering, x: ir.Value, count: int) -> list[ir.Value]:
     return [arith.index_cast(ir.IndexType.get(), tensor.extract(x, [i])) for i in at]
 
 
-def _split_sizes(ctx: Lowering, sizes: Sequence[Size]) -> tuple[list[ir.Value], list[int]]:
+def _split_sizes(
+    ctx: Lowering, sizes: Sequence[Size | ir.Value]
+) -> tuple[list[ir.Value], list[int]]:
     """Split sizes into MLIR's dynamic operands and static attribute."""
     dynamic = ir.ShapedType.get_dynamic_size()
     static = [size if isinstance(size, int) else dynamic for size in sizes]
-    return [ctx.index(size) for size in sizes if isinstance(size, Dim)], static
+    others = [size for size in sizes if not isinstance(size, int)]
+    return [size if isinstance(size, ir.Value) else ctx.index(size) for size in others], static
 
 
 def extract_slice(
     ctx: Lowering,
     x: ir.Value,
-    offsets: Sequence[Size],
+    offsets: Sequence[Size | ir.Value],
     sizes: Sequence[Size],
     strides: Sequence[int],
     type_: graph.TensorType,

@@ -44,3 +44,18 @@ func.func @trilu(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = "graph.trilu"(%x) {k = 0 : i64, upper = true} : (tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+// The element at a constant index is a slice, whose start the host computes, and zeros beside the axis.
+// CHECK-LABEL: @gather_of_one
+// CHECK-NOT: tensor.extract %
+// CHECK: %[[EXISTS:.*]] = arith.cmpi ugt, %{{.*}}, %c5
+// CHECK: %[[ONE:.*]] = tensor.extract_slice %arg0[0, %{{.*}}, 0] [3, 1, 4] [1, 1, 1]
+// CHECK: linalg.generic
+// CHECK: arith.select %[[EXISTS]]
+func.func @gather_of_one(%x: tensor<3x?x4xf32, ["n"]>) -> tensor<3x4xf32> {
+  %i = "graph.constant"() {value = dense<5> : tensor<i64>} : () -> tensor<i64>
+  %0 = "graph.gather"(%x, %i) {axis = 1 : i64} : (tensor<3x?x4xf32, ["n"]>, tensor<i64>) -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
