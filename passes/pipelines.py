@@ -120,6 +120,7 @@ _LOWERED = (
     "workaround-reordered-reductions",  # likewise
     "workaround-collapsed-broadcasts",  # likewise
     "workaround-reduced-splats",  # what all values have in common is a constant by now
+    "linalg-varying-starts",  # of slices that are still there
 )
 """The passes that end every lowering, before those of a target."""
 
