@@ -30,7 +30,8 @@ class VaryingStarts(Pass):
     The backend computes a slice in the kernel that reads it, and compiles a kernel for each start.
     An exporter that unrolls a recurrence slices each step from the whole sequence. Now starts are
     arguments of one kernel. An axis along which all start alike keeps its constant. Slices of
-    constants keep all: the backend computes them once, when it compiles.
+    constants keep all: the backend computes them once, when it compiles. So do contiguous ones that
+    kernels of ours read, in place.
     """
 
     name = "linalg-varying-starts"
@@ -52,11 +53,31 @@ class VaryingStarts(Pass):
 
 
 def _is_computed_slice(op: ir.Operation) -> bool:
-    """Return whether `op` is a slice of something that is no constant, and no kernel of ours."""
+    """Return whether a kernel of the backend computes `op`, a slice of something that is no
+    constant."""
     if op.name != "tensor.extract_slice" or kernel_of(op) is not None:
         return False
     source = origin(op.operands[0], VIEWS).owner
-    return isinstance(source, ir.Block) or source.operation.name != "arith.constant"
+    is_constant = not isinstance(source, ir.Block) and source.operation.name == "arith.constant"
+    return not is_constant and (not _is_contiguous(op) or _has_loops_alone(op.results[0]))
+
+
+def _is_contiguous(op: ir.Operation) -> bool:
+    """Return whether the slice `op` may be one run of memory: behind the first axis of several
+    elements, it has all of each axis."""
+    extents = ir.RankedTensorType(op.operands[0].type).shape
+    sizes = _static(op, "sizes")
+    first = next((axis for axis, size in enumerate(sizes) if size != 1), len(sizes))
+    return sizes[first + 1 :] == tuple(extents[first + 1 :])
+
+
+def _has_loops_alone(x: ir.Value) -> bool:
+    """Return whether all that reads `x`, in any shape, are loops of the backend."""
+    readers = [use.owner.operation for use in x.uses]
+    return all(
+        _has_loops_alone(each.results[0]) if each.name in VIEWS else each.name.startswith("linalg.")
+        for each in readers
+    )
 
 
 def _form(op: ir.Operation) -> object:
