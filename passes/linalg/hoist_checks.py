@@ -30,8 +30,9 @@ class HoistChecks(Pass):
 
     The backend moves nothing across a check. What is computed before it goes to the device in a
     command buffer of its own, with transients and fences of its own, which costs some
-    microseconds. Checks of what is computed from data stay where they are; behind them, so does
-    what divides, since they may be what keeps the divisor from being 0.
+    microseconds. Checks of what is computed from data come right behind the data that they need,
+    in their order; behind them stays what divides, since they may be what keeps the divisor from
+    being 0.
     """
 
     name = "hoist-checks"
@@ -45,17 +46,21 @@ class HoistChecks(Pass):
 
 
 class _Hoisting:
-    """Moves the checks of `block`, in order, before the first op that is no scalar computation."""
+    """Moves the checks of `block`, in order: those of sizes before the first op that is no scalar
+    computation, those of data behind the last op that gives them data."""
 
     def __init__(self, block: ir.Block):
         self._ops = [each.operation for each in block.operations]
-        self._places = {each: number for number, each in enumerate(self._ops)}
+        self._places = {each: (number, 0) for number, each in enumerate(self._ops)}
+        """Places in the block: an op that was moved is behind that of its number."""
         rest = (each for each in self._ops if not (_is_scalar(each) or each.name == _CHECK))
         self._front = next(rest)
         self._holding: set[ir.Value] = set()
         """The conditions that are checked by now."""
-        self._behind_data = False
-        """True behind a check that stays."""
+        self._last: ir.Operation | None = None
+        """The last check of data."""
+        self._behind: dict[int, list[ir.Operation]] = {}
+        """The ops that were moved, by the number of the one that they are behind."""
 
     def run(self) -> None:
         """Move the checks."""
@@ -66,33 +71,47 @@ class _Hoisting:
                 continue
             self._holding.add(condition)
             needed = self._needed(check)
-            if needed is None or (self._behind_data and any(map(_may_trap, needed))):
-                self._behind_data = True
+            data = [each for each in needed if not (_is_scalar(each) or each.name == _CHECK)]
+            moved = [each for each in needed if each not in data]
+            if not data and not (self._last and any(map(_may_trap, moved))):
+                self._move_to_front(moved)
                 continue
-            for each in needed:
-                self._move(each)
+            anchors = [*data, self._last] if self._last else data
+            self._move_behind(max(anchors, key=self._places.__getitem__), moved)
+            self._last = check
 
-    def _needed(self, check: ir.Operation) -> list[ir.Operation] | None:
-        """`check` and the ops of the block that it depends on, in order; None if it depends on
-        others than scalar computations."""
+    def _needed(self, check: ir.Operation) -> list[ir.Operation]:
+        """`check`, the scalar computations of the block that it depends on, and the ops that give
+        these data, in order."""
         needed, waiting = {check}, [check]
         while waiting:
             for x in waiting.pop().operands:
                 owner = x.owner
                 if isinstance(owner, ir.Block) or owner.operation not in self._places:
                     continue
-                if not _is_scalar(owner.operation):
-                    return None
                 if owner.operation not in needed:
                     needed.add(owner.operation)
-                    waiting.append(owner.operation)
+                    if _is_scalar(owner.operation):
+                        waiting.append(owner.operation)
         return sorted(needed, key=self._places.__getitem__)
 
-    def _move(self, op: ir.Operation) -> None:
-        """Move `op` before the front, unless it is there."""
-        if self._places[op] > self._places[self._front]:
-            op.move_before(self._front)
-            self._places[op] = self._places[self._front]
+    def _move_to_front(self, ops: list[ir.Operation]) -> None:
+        """Move those of `ops` that are behind the front before it."""
+        front, _ = self._places[self._front]
+        for op in ops:
+            if self._places[op] > (front, 0):
+                op.move_before(self._front)
+                self._places[op] = (front, -1)
+
+    def _move_behind(self, anchor: ir.Operation, ops: list[ir.Operation]) -> None:
+        """Move those of `ops` that are not before the op behind `anchor` there."""
+        number, _ = self._places[anchor]
+        behind = self._behind.setdefault(number, [self._ops[number]])
+        for op in ops:
+            if self._places[op] >= (number + 1, 0):
+                op.move_after(behind[-1])
+                self._places[op] = (number, len(behind))
+                behind.append(op)
 
 
 def _is_scalar(op: ir.Operation) -> bool:

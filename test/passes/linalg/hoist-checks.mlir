@@ -23,7 +23,7 @@ func.func @sizes(%x: tensor<?xf32>) -> tensor<?xf32> {
   return %2 : tensor<?xf32>
 }
 
-// A check of data stays, and what divides stays behind it. Other checks do not.
+// What divides stays behind a check of data. Other checks of sizes do not.
 // CHECK-LABEL: @data
 // CHECK: arith.cmpi sle
 // CHECK-NEXT: cf.assert {{.*}}, "too many"
@@ -44,4 +44,44 @@ func.func @data(%x: tensor<i64>, %n: index) -> tensor<i64> {
   %few = arith.cmpi sle, %n, %c9 : index
   cf.assert %few, "too many"
   return %x : tensor<i64>
+}
+
+// Checks of data come behind the data that they need, in their order.
+// CHECK-LABEL: @counts
+// CHECK: linalg.fill
+// CHECK-NEXT: tensor.extract
+// CHECK-NEXT: arith.cmpi sge
+// CHECK-NEXT: cf.assert {{.*}}, "negative"
+// CHECK-NEXT: tensor.extract
+// CHECK-NEXT: arith.cmpi ule
+// CHECK-NEXT: cf.assert {{.*}}, "many"
+// CHECK-NEXT: arith.muli
+// CHECK-NEXT: arith.cmpi ule
+// CHECK-NEXT: cf.assert {{.*}}, "too many"
+// CHECK-NEXT: tensor.empty
+// CHECK-NEXT: linalg.fill
+// CHECK-NEXT: tensor.empty
+// CHECK-NEXT: linalg.fill
+// CHECK-NEXT: return
+func.func @counts(%x: tensor<index>) -> (tensor<?xf32>, tensor<?x4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c99 = arith.constant 99 : index
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4xf32>
+  %before = linalg.fill ins(%zero : f32) outs(%e : tensor<4xf32>) -> tensor<4xf32>
+  %n = tensor.extract %x[] : tensor<index>
+  %positive = arith.cmpi sge, %n, %c0 : index
+  cf.assert %positive, "negative"
+  %count = tensor.extract %x[] : tensor<index>
+  %e1 = tensor.empty(%count) : tensor<?xf32>
+  %few = arith.cmpi ule, %count, %c99 : index
+  cf.assert %few, "many"
+  %1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<?xf32>) -> tensor<?xf32>
+  %elements = arith.muli %count, %c4 : index
+  %enough = arith.cmpi ule, %elements, %c99 : index
+  cf.assert %enough, "too many"
+  %e2 = tensor.empty(%count) : tensor<?x4xf32>
+  %2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<?x4xf32>) -> tensor<?x4xf32>
+  return %1, %2 : tensor<?xf32>, tensor<?x4xf32>
 }
