@@ -133,6 +133,29 @@ def test_only_sums_leave_an_element_open():
     assert ((layer.low <= layer.wanted) & (layer.wanted <= layer.high)).all()
 
 
+def test_a_mean_far_from_zero_leaves_more_open():
+    """Its rounding is large beside what the row deviates from it."""
+    rows = np.random.default_rng(1).standard_normal((64, 20)).astype(np.float32)
+    weights = {
+        "w": np.full(20, 1.5, np.float32), "s": np.float32(0.0001732), "z": np.int16(0),
+    }  # fmt: skip
+    nodes = [
+        NODE("LayerNormalization", ["x", "w"], ["f"], axis=-1, epsilon=1e-3),
+        NODE("QuantizeLinear", ["f", "s", "z"], ["y"]),
+    ]
+    open_steps = []
+    for mean in (0, 20):
+        feeds = {"x": rows + np.float32(mean)}
+        layer = layer_of(model_of(nodes, feeds, onnx.TensorProto.INT16, weights), feeds)
+        open_steps.append((layer.low != layer.high).mean())
+        centred = rows.astype(np.float64) - rows.mean(1, dtype=np.float64, keepdims=True)
+        deviation = np.sqrt((centred**2).mean(1, keepdims=True) + 1e-3)
+        exact = np.rint(1.5 * centred / deviation / 0.0001732)
+        assert ((layer.low - 1 <= exact) & (exact <= layer.high + 1)).all()
+    near, far = open_steps
+    assert near < 0.1 < far < 0.5
+
+
 def test_how_a_layer_is_judged():
     wanted = np.arange(100, dtype=np.uint8)
     layer = JudgedLayer("y", wanted, wanted, wanted)

@@ -33,8 +33,8 @@ SIGNS = 6
 _CONTRACTIONS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _SUMS = ("AveragePool", "GlobalAveragePool", "ReduceMean", "Resize")
 _FUNCTIONS = ("Celu", "Cos", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish",
-              "LayerNormalization", "Mish", "Selu", "Sigmoid", "Sin", "Softmax", "Softplus",
-              "Softsign", "Tanh")  # fmt: skip
+              "Mish", "Selu", "Sigmoid", "Sin", "Softmax", "Softplus", "Softsign",
+              "Tanh")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,19 @@ class LayerEvaluation:
             return np.full(y.shape, eps * sizes[0])
         if node.op_type in _FUNCTIONS:
             return np.full(y.shape, eps * max(np.abs(y).max(), 1))
+        if node.op_type == "LayerNormalization":
+            return eps * (max(np.abs(y).max(), 1) + _shift_of_mean(node, values))
         return None
+
+
+def _shift_of_mean(node: onnx.NodeProto, values: Arrays) -> np.ndarray:
+    """The change of the results of a layer normalization if each mean is off by the mean of the
+    magnitudes: much where a row varies little around a large mean."""
+    options = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    x, scale = (values[name].astype(np.float64) for name in node.input[:2])
+    axes = tuple(range(options.get("axis", -1) % x.ndim, x.ndim))
+    deviation = np.sqrt(x.var(axes, keepdims=True) + options.get("epsilon", 1e-5))
+    return np.abs(x).mean(axes, keepdims=True) / deviation * np.abs(scale)
 
 
 def _layer(name: str, wanted: np.ndarray, others: Sequence[np.ndarray]) -> JudgedLayer:
