@@ -84,7 +84,7 @@ def _stored(weights: Operand) -> Operand:
 def _materialized(image: Operand) -> Operand:
     """`image`, materialized on CPUs: the backend fuses the cast of an 8-bit image into a
     convolution, and fails to bound its stack allocation where a row has one window and is cut to
-    that, or, in depthwise ones, is of dynamic size."""
+    that, or, in ones with groups, is of dynamic size."""
     ctx = image.ctx
     if ctx.gpu or ctx.in_kernel or image.array is not None:
         return image
@@ -115,15 +115,14 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
 
     def reachable(x: Operand) -> Operand:
         cut = within_reach(x, kernel, windows.dilations, result.shape[1:-1])
-        return x if cut is x else _materialized(cut)
+        stays = cut is x and (groups == 1 or x.type.is_static)
+        return x if stays else _materialized(cut)
 
     if groups == 1:
         x = reachable(padded(x, *pads, 0))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
     elif groups == x.shape[-1]:
-        x = padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0)
-        cut = reachable(x)
-        x = cut if x.type.is_static or cut is not x else _materialized(x)
+        x = reachable(padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0))
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])
         value = _add_depthwise(x, w, windows, total, ctx.filled(total, 0))
     else:

@@ -246,23 +246,25 @@ def test_convolutions(weights):
 
 
 @pytest.mark.parametrize(
-    ("width", "kernel", "window"),
+    ("groups", "weights", "width", "window"),
     [
-        ("w", (2, 1), {"strides": [3, 3], "dilations": [2, 1]}),
-        (4, (3, 3), {"strides": [1, 3], "dilations": [1, 2], "pads": [0, 2, 0, 0]}),
+        (7, (7, 1, 2, 1), "w", {"strides": [3, 3], "dilations": [2, 1]}),
+        (7, (7, 1, 3, 3), 4, {"strides": [1, 3], "dilations": [1, 2], "pads": [0, 2, 0, 0]}),
+        (2, (4, 16, 2, 2), 3, {"strides": [1, 3], "dilations": [2, 2]}),
     ],
-    ids=["of any width", "one a row"],
+    ids=["of any width", "one a row", "one a row, of groups"],
 )
-def test_windows_of_unknown_size_whose_weights_have_a_zero_point(width, kernel, window):
-    """Each channel by itself: the sum over a window is that of one channel."""
+def test_windows_of_unknown_size_whose_weights_have_a_zero_point(groups, weights, width, window):
+    """The sum over a window is that of the channels of one group."""
     node = helper.make_node(
-        "QLinearConv", ["x", "s", "x_zero", "w", "s", "w_zero", "s", "y_zero"], ["y"], group=7,
-        **window,
+        "QLinearConv", ["x", "s", "x_zero", "w", "s", "w_zero", "s", "y_zero"], ["y"],
+        group=groups, **window,
     )  # fmt: skip
     zeros = {"x_zero": np.uint8(3), "w_zero": np.int8(35), "y_zero": np.uint8(120)}
-    weights = {"w": _bytes(np.int8, 7, 1, *kernel), "s": np.float32(0.1), **zeros}
-    model = build_model([node], {"x": (np.uint8, ["n", 7, "h", width])}, ["y"], weights)
-    feeds = {"x": _bytes(np.uint8, 2, 7, 9, 8 if width == "w" else width)}
+    constants = {"w": _bytes(np.int8, *weights), "s": np.float32(0.1), **zeros}
+    channels = groups * weights[1]
+    model = build_model([node], {"x": (np.uint8, ["n", channels, "h", width])}, ["y"], constants)
+    feeds = {"x": _bytes(np.uint8, 2, channels, 9, 8 if width == "w" else width)}
     with graphc.compile(model, precision="strict", threads=1) as compiled:
         compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
 
