@@ -156,7 +156,7 @@ class BroadcastEmitter(VectorEmitter):
         if mask is not None:
             mask = vector.shuffle(mask, mask, range(0, lanes, row.repeats))
         place = arith.addi(row.start, arith.divui(at, self.index(row.repeats)))
-        some = self.load(row.memory, place, mask, lanes // row.repeats)
+        some = self.load(row.memory, place, mask, max(1, lanes // row.repeats))
         return vector.shuffle(some, some, [lane // row.repeats for lane in range(lanes)])
 
     def _masked_vectors(self, first: ir.Value, end: ir.Value, compute: Callable[..., None]) -> None:
