@@ -148,8 +148,10 @@ def _predicate(case: DrawnGraph, outcome: GraphOutcome) -> str:
     """
     python = f"{shlex.quote(sys.executable)} -m fuzz"
     if case.family == QDQ and outcome.status in (GraphStatus.WRONG, GraphStatus.ERROR):
-        way = outcome.detail.partition(": ")[0]
-        return f"{python}.qdq.same_ending {shlex.quote(outcome.status)} {shlex.quote(way)} {{}}"
+        known = 2 if outcome.status == GraphStatus.ERROR else 1
+        beginning = ": ".join(outcome.detail.split(": ")[:known])
+        ending = shlex.join([outcome.status, beginning])
+        return f"{python}.qdq.same_ending {ending} {{}}"
     if outcome.alone:
         return f"{python}.survival {LIVING_SECONDS:g} {{}}"
     return f"{python}.history {{}}"

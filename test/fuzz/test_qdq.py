@@ -230,6 +230,24 @@ def status_of(model, feeds, **options):
     return check_inputs(model, everything, 60, (), **options)
 
 
+def saved(folder, model, feeds):
+    """The file of `model`, with `feeds` beside it."""
+    onnx.save(model, folder / "model.onnx")
+    for number, array in enumerate(feeds.values()):
+        np.save(folder / f"input{number}.npy", array)
+    return str(folder / "model.onnx")
+
+
+def test_an_error_of_another_class_is_another_ending(tmp_path):
+    model, feeds = residual((0, 0.5, 1.0))
+    ending = status_of(model, feeds)
+    assert ending.status is GraphStatus.ERROR
+    path = saved(tmp_path, model, feeds)
+    way, error, *_ = ending.detail.split(": ")
+    assert same_ending.main(["error", f"{way}: {error}", path]) == 0
+    assert same_ending.main(["error", f"{way}: BackendError", path]) == 1
+
+
 def test_rounding_is_found_wrong_in_both_precisions_if_it_is(monkeypatch, tmp_path):
     model, feeds = residual((0.5, 0.5, 1.0))
     assert status_of(model, feeds).status is GraphStatus.PASS
@@ -237,10 +255,7 @@ def test_rounding_is_found_wrong_in_both_precisions_if_it_is(monkeypatch, tmp_pa
     ending = status_of(model, feeds)
     assert ending.status is GraphStatus.WRONG
     assert "elements are up to 1 steps off" in ending.detail
-    onnx.save(model, tmp_path / "model.onnx")
-    for number, array in enumerate(feeds.values()):
-        np.save(tmp_path / f"input{number}.npy", array)
-    arguments = ["wrong answer", "strict", str(tmp_path / "model.onnx")]
+    arguments = ["wrong answer", "strict", saved(tmp_path, model, feeds)]
     assert same_ending.main(arguments) == 0
     monkeypatch.undo()
     assert same_ending.main(arguments) == 1

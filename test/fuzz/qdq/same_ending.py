@@ -1,7 +1,8 @@
-"""Exits with 0 if a QDQ graph is judged as it was: ``... same_ending STATUS WAY FILE``.
+"""Exits with 0 if a QDQ graph is judged as it was: ``... same_ending STATUS BEGINNING FILE``.
 
-`WAY` is the precision or the target that the finding begins with. The inputs are the files
-``input0.npy``, ... beside the model, in the order of its inputs. This is a predicate for gc-reduce.
+`BEGINNING` is how the finding begins: the precision or the target, and the class of an error. The
+inputs are the files ``input0.npy``, ... beside the model, in the order of its inputs. This is a
+predicate for gc-reduce.
 """
 
 import sys
@@ -18,7 +19,8 @@ from .layer_evaluation import expected_outputs
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if the model in `arguments` ends with the status in `arguments`, otherwise 1."""
-    status, way, path = arguments[0], arguments[1], Path(arguments[2])
+    status, beginning, path = arguments[0], arguments[1], Path(arguments[2])
+    way = beginning.partition(": ")[0]
     model = onnx.load(path)
     initial = {tensor.name for tensor in model.graph.initializer}
     names = [info.name for info in model.graph.input if info.name not in initial]
@@ -27,7 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     if expected is None:
         return 1
     found = check_inputs(model, [Inputs(feeds, expected)], LIVING_SECONDS, only=way)
-    return 0 if found.status == status else 1
+    return 0 if found.status == status and found.detail.startswith(beginning) else 1
 
 
 if __name__ == "__main__":
