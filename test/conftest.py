@@ -108,6 +108,7 @@ def pytest_runtest_makereport(item, call):
 
 SHARING = (
     *("frontend/onnx/", "passes/cpu/", "passes/graph_to_linalg/", "passes/kernels/"),
+    "passes/linalg/test_vectorize_narrow.py",
     "test_data_dependent_sizes.py",
 )
 """Where many tests compile small models."""

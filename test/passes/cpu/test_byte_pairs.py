@@ -10,6 +10,7 @@ import graphc
 from graphc.passes.kernels.balanced_blocks import BLOCK, balance
 from graphc.passes.kernels.group_dot import exceeds_pairs
 from graphc.runtime.targets import cpu_features
+from harness.marks import long
 
 SHAPES = [(1, 64, 64), (17, 64, 40), (33, 199, 100)]
 
@@ -85,7 +86,7 @@ def _weights(random, shape, outliers):
 
 
 @pytest.mark.parametrize(
-    ("outliers", "in_pairs"), [("none", 6), ("few", 6), ("bell", 6), ("large", 0)]
+    ("outliers", "in_pairs"), [long("none", 6), ("few", 6), ("bell", 6), ("large", 0)]
 )
 def test_compiled(outliers, in_pairs):
     """Without outliers, with few, with so many that blocks are balanced, and with so many that no

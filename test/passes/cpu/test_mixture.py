@@ -6,6 +6,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
+from harness.marks import long
 
 DOMAIN = "com.microsoft"
 SELECTED = "pack-mixture"
@@ -80,8 +81,8 @@ SWIGLU = {
 @pytest.mark.parametrize(
     ("k", "attributes"),
     [
-        (1, {"activation_type": "gelu"}),
-        (2, {"activation_type": "relu"}),
+        long(1, {"activation_type": "gelu"}),
+        long(2, {"activation_type": "relu"}),
         (3, {"activation_type": "silu", "normalize_routing_weights": 1}),
         (4, SWIGLU),
     ],
@@ -97,7 +98,7 @@ def test_named_numbers_of_tokens(k, attributes):
 @pytest.mark.parametrize(
     ("bits", "block", "zeros", "attributes"),
     [
-        (4, 32, False, {"activation_type": "silu"}),
+        long(4, 32, False, {"activation_type": "silu"}),
         (4, 32, True, {"normalize_routing_weights": 1}),
         (8, 0, False, SWIGLU),
     ],
