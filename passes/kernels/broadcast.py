@@ -141,12 +141,14 @@ class BroadcastEmitter(VectorEmitter):
                 return memref.load(row.memory, [arith.addi(row.start, place)])
             return self._repeated(row, at, lanes, mask)
 
+        def only() -> list[ir.Value]:
+            return [spread(memref.load(row.memory, [row.start]))]
+
         if row.element is not None:
             return spread(row.element)
         if row.length is None:
             return several()
         is_one = self.compare(arith.CmpIPredicate.eq, row.length, 1)
-        only = lambda: [spread(memref.load(row.memory, [row.start]))]  # noqa: E731
         return self.branch(is_one, [type_], only, lambda: [several()])[0]
 
     def _repeated(self, row: _Row, at: ir.Value, lanes: int, mask: ir.Value | None) -> ir.Value:

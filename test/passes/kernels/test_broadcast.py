@@ -2,21 +2,23 @@
 
 import numpy as np
 import pytest
+from numerics import Const, build_model
 from onnx import TensorProto, helper, numpy_helper
 
 import graphc
 from graphc.errors import GraphcError
 
-FLOAT = TensorProto.FLOAT
-
 
 def _compiled(nodes, inputs, constants=None, **options):
-    """A model of `nodes`; the result of the last one is its output."""
-    given = [helper.make_tensor_value_info(name, FLOAT, sizes) for name, sizes in inputs.items()]
-    outputs = [helper.make_empty_tensor_value_info(nodes[-1].output[0])]
-    held = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
-    graph = helper.make_graph(nodes, "g", given, outputs, held)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10)
+    """A model of `nodes` on floats of the given sizes; the result of the last one is its output."""
+    typed = {name: (np.float32, sizes) for name, sizes in inputs.items()}
+    return _typed(nodes, typed, constants, **options)
+
+
+def _typed(nodes, inputs, constants=None, **options):
+    """A model of `nodes` on inputs of the given types and sizes, and its only result."""
+    held = {name: Const(array) for name, array in (constants or {}).items()}
+    model = build_model(nodes, inputs, [nodes[-1].output[0]], held)
     return graphc.compile(model, **options)
 
 
@@ -158,7 +160,7 @@ def test_expansion(kind):
     dtype = helper.tensor_dtype_to_np_dtype(element)
     inputs = [
         helper.make_tensor_value_info("x", element, ["a", "b", 3, "c"]),
-        helper.make_tensor_value_info("like", FLOAT, ["d", "e", 3, "f"]),
+        helper.make_tensor_value_info("like", TensorProto.FLOAT, ["d", "e", 3, "f"]),
     ]
     nodes = [_node("Shape", ["like"], "sizes"), _node("Expand", ["x", "sizes"], "y")]
     outputs = [helper.make_empty_tensor_value_info("y")]
@@ -198,19 +200,6 @@ def test_rows_that_are_repeated(dtype):
         with graphc.compile(model) as compiled:
             found = compiled.run(None, {"x": x})[0]
             np.testing.assert_array_equal(found, np.broadcast_to(x, wanted))
-
-
-def _typed(nodes, inputs, constants=None):
-    """A model of `nodes` on inputs of the given types and sizes, and its only result."""
-    given = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(t)), sizes)
-        for name, (t, sizes) in inputs.items()
-    ]
-    outputs = [helper.make_empty_tensor_value_info(nodes[-1].output[0])]
-    held = [numpy_helper.from_array(array, name) for name, array in (constants or {}).items()]
-    made = helper.make_graph(nodes, "g", given, outputs, held)
-    opset = [helper.make_opsetid("", 21)]
-    return graphc.compile(helper.make_model(made, opset_imports=opset, ir_version=10))
 
 
 def _random(dtype, *shape):
