@@ -1,7 +1,7 @@
 """Segments: what a rank computes between collectives, as programs of their own."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,7 +107,7 @@ class _Cutter:
         known = [
             self._level_of[value] for value in outer_uses(operation) if value in self._level_of
         ]
-        sizes = [self._level_of_size.get(name, 0) for name in _sizes_in(operation)]
+        sizes = [self._level_of_size.get(name, 0) for name in graph.names_in(operation)]
         if not known and not any(sizes) and _is_free(op):
             return  # computed wherever it is used
         number = max([*known, *sizes], default=0)
@@ -144,7 +144,7 @@ class _Cutter:
         level.ops = [op for op in self._ops if op.operation in kept]
         made = {value for op in level.ops for value in op.operation.results}
         used = dict.fromkeys(v for op in level.ops for v in outer_uses(op) if v not in made)
-        names = {name for op in level.ops for name in _sizes_in(op)}
+        names = {name for op in level.ops for name in graph.names_in(op)}
         names |= {name for value in used for name in _size_names(value)}
         names -= {name for value in used for name in _plain_sizes(value)}
         names -= {name for op in level.ops for name in _bound_names(op)}
@@ -226,23 +226,4 @@ def _plain_sizes(value: ir.Value) -> set[str]:
 
 
 def _size_names(value: ir.Value) -> set[str]:
-    return _names_of(graph.type_of(value).shape)
-
-
-def _sizes_in(operation: Any) -> set[str]:
-    """The named sizes of the results and attributes of an op, and of ops in its regions."""
-    op: Any = graph.graph_op(operation)
-    if isinstance(op, graph.ConstantOp):  # whose data may be large
-        return set()
-    found = {name for value in operation.operation.results for name in _size_names(value)}
-    attributes: Iterable[Any] = () if op is None else op.attrs.values()
-    for attribute in attributes:
-        found |= _names_of(attribute if graph.is_several(attribute) else (attribute,))
-    for region in operation.operation.regions:
-        for block in region.blocks:
-            found = found.union(*map(_sizes_in, block.operations))
-    return found
-
-
-def _names_of(sizes: Iterable[Any]) -> set[str]:
-    return {name for size in sizes if isinstance(size, Dim) for name in size.symbols()}
+    return graph.names_of(graph.type_of(value).shape)

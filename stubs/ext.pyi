@@ -25,4 +25,5 @@ class Dialect:
 Operand = ir.Value
 Result = ir.OpResult
 
-class Pure: ...
+class Pure:
+    class AlwaysSpeculatable(ir.ConditionallySpeculatable): ...

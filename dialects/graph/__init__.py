@@ -76,6 +76,7 @@ from .rois import *
 from .shape_constraints import AtMost, Equal, NotNegative, ShapeConstraint, collect_constraints
 from .shapes import *
 from .signal import *
+from .size_names import binds_used_names, names_in, names_of
 from .sorting import *
 from .strassen import *
 from .symbolic_values import known_elements, known_sizes, symbolic_value

@@ -108,6 +108,7 @@ class GraphOp(Graph.Operation):
     operand_kinds = tuple[OperandKind, ...]()
     attribute_kinds = dict[str, AttributeKind]()
     pure = True
+    purity = ext.Pure
     if TYPE_CHECKING:
         amp: ClassVar[MixedPrecision | None]
         excess: ClassVar[ExcessPrecision]
@@ -151,7 +152,7 @@ class GraphOp(Graph.Operation):
         cls.__annotations__ = _ext_annotations(declared, has_result)
         traits = kwargs.pop("traits", [])
         super().__init_subclass__(
-            name=name, traits=[*traits, *([ext.Pure] if pure else [])], **kwargs
+            name=name, traits=[*traits, *([cls.purity] if pure else [])], **kwargs
         )
         for key, kind in declared.items():
             if isinstance(kind, OperandKind | ResultKind) and kind.slots > 1:

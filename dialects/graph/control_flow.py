@@ -18,6 +18,7 @@ from ..symbolic import Dim
 from .attributes import Size, Str, Strs
 from .base import GraphOp, Results, Tensor, TensorValue, TypeRuleError, Values, graph_op
 from .shapes import BindSizesOp
+from .size_names import PureUnlessNamed
 from .traits import ExcessPrecision, MixedPrecision
 from .types import Shape, TensorType, type_of
 
@@ -43,6 +44,7 @@ class RegionOp(GraphOp):
 
     amp = MixedPrecision.KEEP
     excess = ExcessPrecision.NEVER
+    purity = PureUnlessNamed
 
     if TYPE_CHECKING:
         names: Strs

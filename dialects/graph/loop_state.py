@@ -5,7 +5,6 @@ value to which each iteration only appends is not read in the loop: what is appe
 and joined once behind the loop. An induction variable follows from the number of the iteration.
 """
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +13,7 @@ from ..symbolic import Dim
 from .base import create, graph_op
 from .control_flow import YieldAllOp, terminator
 from .movement import ConcatOp, concat, reshape, transpose
+from .size_names import names_in, names_of
 from .trip_count import InductionVariable
 from .types import TensorType, type_of
 
@@ -113,7 +113,7 @@ def _state_of(
     sizes = [size for x in op.xs[1:] for size in type_of(x).shape]
     varies = any(isinstance(size, Dim) and not size.symbols().isdisjoint(inner) for size in sizes)
     axis = op.axis
-    if varies or _mentions(block, str(type_of(argument).shape[axis]), op.operation):
+    if varies or _uses_size(block, type_of(argument).shape[axis], op.operation):
         return first
     appended = type_of(op.xs[1])
     for x in op.xs[2:]:
@@ -121,12 +121,9 @@ def _state_of(
     return Appended(first, appended, axis)
 
 
-def _mentions(block: ir.Block, name: str, but: ir.Operation) -> bool:
-    """Return whether an op of `block`, but for `but` and the last one, depends on the size
-    `name`."""
-    others = [op.operation for op in block.operations if op.operation != but]
-    texts = (
-        op.get_asm(large_elements_limit=16, assume_verified=True, use_local_scope=True)
-        for op in others[:-1]
-    )
-    return any(re.search(rf"\b{re.escape(name)}\b", text) for text in texts)
+def _uses_size(block: ir.Block, size: int | Dim, but: ir.Operation) -> bool:
+    """Return whether an op of `block`, but for `but` and the last one, depends on `size`, if it has
+    a name."""
+    names = names_of([size])
+    others = [op for op in block.operations if op.operation != but]
+    return any(names & names_in(op) for op in others[:-1])

@@ -40,8 +40,10 @@ def has_one_use(value: ir.Value) -> bool:
 
 
 def is_dead(op: Any) -> bool:
-    """Return whether no result of `op` is used."""
-    return all(next(iter(result.uses), None) is None for result in op.operation.results)
+    """Return whether nothing uses a result of `op`, or the name of a size that its regions give."""
+    if any(next(iter(result.uses), None) is not None for result in op.operation.results):
+        return False
+    return not (isinstance(op.operation.opview, graph.RegionOp) and graph.binds_used_names(op))
 
 
 def constant_array(value: ir.Value) -> np.ndarray | None:
