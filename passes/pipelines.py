@@ -138,6 +138,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
         "linalg-vectorize-narrow{{{cpu}}}",  # of ops that nothing else fuses with
+        "linalg-varying-scalars",  # of ops as they finally are
         f"{_MERGES}{{{{threads={{threads}} sharing={{sharing}}}}}}",  # while they claim nothing
         "work-stealing-dispatch{{threads={sharing}}}",  # kernels as they finally are
         "transient-size-classes",  # of kernels as they finally are

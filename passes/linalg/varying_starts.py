@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...dialects import iree
-from ...mlir import arith, ir, tensor
+from ...mlir import ir, tensor
 from ..graph_to_linalg.aliasing import kernel_of, ops_within
 from ..graph_to_linalg.dispatch import VIEWS, origin
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.registry import register
+from .hidden_constants import HiddenConstants
 
 FEWEST = 4
 """Different starts from which on they become arguments. A kernel takes 40 ms to compile."""
@@ -43,7 +43,7 @@ class VaryingStarts(Pass):
         for each in ops_within(op.operation):
             if _is_computed_slice(each):
                 groups[_form(each)].append(each)
-        hidden = _HiddenNumbers(op.entry_block)
+        hidden = HiddenConstants(op.entry_block)
         for slices in groups.values():
             starts = [_static(each, "offsets") for each in slices]
             if len(set(starts)) >= FEWEST:
@@ -91,22 +91,7 @@ def _static(op: ir.Operation, name: str) -> tuple[int, ...]:
     return tuple(ir.DenseI64ArrayAttr(op.attributes[f"static_{name}"]))
 
 
-class _HiddenNumbers:
-    """Numbers behind barriers, at the beginning of a function."""
-
-    def __init__(self, block: ir.Block):
-        self._block = block
-        self._values: dict[int, ir.Value] = {}
-
-    def __getitem__(self, number: int) -> ir.Value:
-        if number not in self._values:
-            with ir.InsertionPoint.at_block_begin(self._block), ir.Location.unknown():
-                constant = arith.constant(ir.IndexType.get(), number)
-                self._values[number] = iree.optimization_barrier(constant)
-        return self._values[number]
-
-
-def _replace(op: ir.Operation, axes: Sequence[bool], hidden: _HiddenNumbers) -> None:
+def _replace(op: ir.Operation, axes: Sequence[bool], hidden: HiddenConstants) -> None:
     """Hide the static starts of the slice `op` along the axes that `axes` marks."""
     view = op.opview
     assert isinstance(view, tensor.ExtractSliceOp)
@@ -116,7 +101,7 @@ def _replace(op: ir.Operation, axes: Sequence[bool], hidden: _HiddenNumbers) -> 
         if start == _DYNAMIC:
             values.append(next(given))
         elif is_hidden:
-            values.append(hidden[start])
+            values.append(hidden[ir.IntegerAttr.get(ir.IndexType.get(), start)])
             starts[axis] = _DYNAMIC
     with ir.InsertionPoint(op), op.location:
         moved = tensor.extract_slice(

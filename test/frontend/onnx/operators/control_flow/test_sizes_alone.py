@@ -30,7 +30,7 @@ def test_size_of_what_a_loop_appends_to(condition, op):
 
 
 def test_sizes_in_regions():
-    """Of a loop in a loop, and of an If in that."""
+    """A loop in a loop, and an If in that."""
     inner = GROWS.format(result="grown", go="", condition="go")
     model = parse(
         "(float[n] x, int64 trips, bool longer) => (int64[k] sizes)",

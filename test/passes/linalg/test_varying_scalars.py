@@ -1,0 +1,63 @@
+"""Kernels and values of layers that are equal but for their scalars."""
+
+import re
+
+import ml_dtypes
+import numpy as np
+from node_list import NodeList
+from numerics import Const, build_model
+
+import graphc
+
+WIDTH = 24
+DTYPES = [
+    *map(np.dtype, ("int8", "uint8", "int16", "int32", "int64", "float16", "float32", "float64")),
+    np.dtype(ml_dtypes.bfloat16),
+]
+
+
+def _layers(net, x, layers, dtype):
+    """Scale, shift and clip rows, each time by other numbers; return their sums and the last."""
+    sums = []
+    for layer in range(layers):
+        scale, shift, low, high = (
+            net.constant(np.array(each, dtype))
+            for each in (layer + 2, 3 * layer, layer, 50 + layer)
+        )
+        y = net.node("Add", [net.node("Mul", [x, scale]), shift])
+        y = net.node("Min", [net.node("Max", [y, low]), high])
+        rows = net.node("Cast", [y], to=1)
+        sums.append(net.node("ReduceSum", [rows, net.constant(np.array([1]))]))
+        x = net.node("Transpose", [y], perm=[0, 2, 1])
+    return [*sums, x]
+
+
+def _model(layers, dtypes):
+    net = NodeList()
+    outputs = [y for dtype in dtypes for y in _layers(net, f"x_{dtype}", layers, dtype)]
+    inputs = {f"x_{dtype}": (dtype, ["n", WIDTH, WIDTH]) for dtype in dtypes}
+    constants = {name: Const(array) for name, array in net.constants.items()}
+    return build_model(net.nodes, inputs, outputs, constants)
+
+
+def _kernels(model, folder):
+    folder.mkdir()
+    graphc.compile(model, save_temps=folder)
+    return set(re.findall(rb"main_dispatch_\d+_", (folder / "module.vmfb").read_bytes()))
+
+
+def test_each_layer_has_the_same_kernels(tmp_path):
+    few, many = (
+        _kernels(_model(layers, [np.dtype("float32")]), tmp_path / f"{layers}") for layers in (3, 9)
+    )
+    assert len(few) == len(many) < 6
+
+
+def test_values():
+    """The runtime hands over numbers of all widths."""
+    model = _model(3, DTYPES)
+    x = np.random.default_rng(0).integers(0, 5, (2, WIDTH, WIDTH))
+    feeds = {f"x_{dtype}": x.astype(dtype) for dtype in DTYPES}
+    expected = graphc.compile(model, target="interpret").run(None, feeds)
+    for actual, wanted in zip(graphc.compile(model).run(None, feeds), expected, strict=True):
+        np.testing.assert_array_equal(actual, wanted)
