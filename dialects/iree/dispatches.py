@@ -7,6 +7,7 @@ from ...mlir import arith, func, ir, memref
 from .stream import FLOPS
 
 _DISPATCH, _NUMBER = "flow.dispatch", "stream.dispatch.workgroup.id"
+_EXECUTABLE = "stream.executable"
 _COUNT, _ATOMIC = "stream.dispatch.workgroup.count", "memref.atomic_rmw"
 _WORK, _GIVEN, _SIZES, _RESULTS = range(4)
 """Operand segments of a dispatch."""
@@ -200,7 +201,17 @@ def is_dispatch(op: ir.Operation) -> bool:
 
 def each_dispatch(module: Any) -> list[Dispatch]:
     """The dispatches of `module`, in order."""
-    return [Dispatch(op) for op in _by_name(module.operation, (_DISPATCH,))[_DISPATCH]]
+    found: list[Dispatch] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == _EXECUTABLE:  # most ops are in kernels
+            return ir.WalkResult.SKIP
+        if op.name == _DISPATCH:
+            found.append(Dispatch(op))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 class KernelFunction:
@@ -210,7 +221,7 @@ class KernelFunction:
         (executable,) = (
             op.operation
             for op in module.body.operations
-            if op.operation.name == "stream.executable"
+            if op.operation.name == _EXECUTABLE
             and ir.StringAttr(op.attributes["sym_name"]).value == name
         )
         self._export, module = (op.operation for op in list(executable.regions[0].blocks[0])[:2])

@@ -13,14 +13,18 @@ def conv_of_unit_axis(op: graph.ConvOp) -> Any:
     """``conv(x, w)  -->  reshape(conv(reshape(x), w'))`` without a spatial axis of one element,
     where ``w'`` are the taps that meet it. Exact for finite weights.
 
-    Keras computes convolutions of sequences as those of images with a row, or a column.
+    Keras computes convolutions of sequences as those of images with a row, or a column. An image of
+    one pixel keeps its axes: a reshape would part the convolution from what follows.
     """
     taps = _unit_axes(op) if op.attrs["layout"] == "channels_first" else None
     if not taps:
         return None
     if producer(op.w, graph.DequantizeOp) is not None:
         return Decline("its weights are dequantized, and integers may be convolved")
-    kept = [axis for axis in range(len(op.attrs["strides"])) if axis not in taps]
+    rank = len(op.attrs["strides"])
+    if len(taps) == rank:
+        return _conv_of_pixel(op, taps)
+    kept = [axis for axis in range(rank) if axis not in taps]
     attrs = dict(op.attrs)
     for name in ("strides", "dilations", "low", "high"):
         attrs[name] = [op.attrs[name][axis] for axis in kept]
@@ -28,9 +32,18 @@ def conv_of_unit_axis(op: graph.ConvOp) -> Any:
     return graph.reshape(y, shape=graph.type_of(op.result).shape)
 
 
+def _conv_of_pixel(op: graph.ConvOp, taps: dict[int, int]) -> ir.Value | None:
+    """``conv(x, w)  -->  conv(x, w')`` where ``w'`` is the one tap that meets the only pixel."""
+    w = _tapped(op.w, taps)
+    if w == op.w:
+        return None
+    rank = len(taps)
+    window = dict(strides=[1] * rank, dilations=[1] * rank, low=[0] * rank, high=[0] * rank)
+    return graph.conv(op.x, w, **{**op.attrs, **window})
+
+
 def _unit_axes(op: graph.ConvOp) -> dict[int, int]:
-    """The spatial axes of one element before and after, each with the tap that meets it, but for
-    one axis if that is all of them."""
+    """The spatial axes of one element before and after, each with the tap that meets it."""
     found = {}
     pairs = zip(graph.type_of(op.x).shape[2:], graph.type_of(op.result).shape[2:], strict=True)
     for axis, sizes in enumerate(pairs):
@@ -38,8 +51,6 @@ def _unit_axes(op: graph.ConvOp) -> dict[int, int]:
         taps = graph.type_of(op.w).shape[2 + axis]
         if sizes == (1, 1) and not rest and isinstance(taps, int) and tap < taps:
             found[axis] = tap
-    if len(found) == len(op.attrs["strides"]):
-        found.popitem()
     return found
 
 
