@@ -91,13 +91,17 @@ def _materialized(image: Operand) -> Operand:
     return replace(image, lowered=behind_barrier(ctx, image.value, image.type))
 
 
-def _apart_if_alone(ctx: Lowering, value: ir.Value, type_: graph.TensorType) -> ir.Value:
-    """`value`, materialized on CPUs if one axis alone is not of size 1, and that is dynamic: the
-    backend fails to bound the stack allocation of a convolution with an epilogue then."""
-    others = [size for size in type_.shape if size != 1]
+def _apart_if_alone(
+    ctx: Lowering, value: ir.Value, x: Operand, total: graph.TensorType
+) -> ir.Value:
+    """`value`, the convolution of `x`, materialized on CPUs if one axis alone is not of size 1,
+    and that is dynamic; of an image of one channel, beside the features. The backend fails to bound
+    the stack allocation of such a convolution with an epilogue."""
+    axes = total.shape[:-1] if x.shape[-1] == 1 else total.shape
+    others = [size for size in axes if size != 1]
     if ctx.gpu or ctx.in_kernel or len(others) != 1 or isinstance(others[0], int):
         return value
-    return behind_barrier(ctx, value, type_)
+    return behind_barrier(ctx, value, total)
 
 
 def _signed(x: Operand) -> Operand:
@@ -130,7 +134,7 @@ def convolve(x: Operand, w: Operand, result: graph.TensorType, attrs: dict[str, 
     if groups == 1:
         x = reachable(padded(x, *pads, 0))
         value = _add_dense(x, w, windows, total, ctx.filled(total, 0))
-        value = _apart_if_alone(ctx, value, total)
+        value = _apart_if_alone(ctx, value, x, total)
     elif groups == x.shape[-1]:
         x = reachable(padded(_repeat_channels(x, graph.static_size(w.shape[-1])), *pads, 0))
         w = w.reshaped([*w.shape[:-2], w.shape[-1]])

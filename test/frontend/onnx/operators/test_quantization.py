@@ -269,11 +269,13 @@ def test_windows_of_unknown_size_whose_weights_have_a_zero_point(groups, weights
         compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
 
 
+@pytest.mark.parametrize("features", [1, 3])
 @pytest.mark.parametrize("size", [(1, 1, 3, "n"), (1, 1, "n", 3), ("n", 1, 3, 3)], ids=str)
-def test_one_feature_along_one_axis(size):
-    """The backend has no other axis of the result."""
+def test_one_channel_along_one_axis(size, features):
+    """The backend has no other axis of the result but the features."""
     node = helper.make_node("QLinearConv", ["x", "s", "zero", "w", "s", "zero", "s", "zero"], ["y"])
-    weights = {"w": _bytes(np.uint8, 1, 1, 3, 3), "s": np.float32(0.5), "zero": np.uint8(3)}
+    window = _bytes(np.uint8, features, 1, 3, 3)
+    weights = {"w": window, "s": np.float32(0.5), "zero": np.uint8(3)}
     model = build_model([node], {"x": (np.uint8, list(size))}, ["y"], weights)
     feeds = {"x": _bytes(np.uint8, *(7 if n == "n" else n for n in size))}
     with graphc.compile(model, threads=1) as compiled:
