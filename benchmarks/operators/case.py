@@ -116,6 +116,11 @@ def f16(*shape: int) -> Array:
     return lambda generator: generator.standard_normal(shape, np.float32).astype(np.float16)
 
 
+def f64(*shape: int) -> Array:
+    """Normally distributed doubles."""
+    return lambda generator: generator.standard_normal(shape)
+
+
 def uniform(low: float, high: float, *shape: int) -> Array:
     """Uniformly distributed floats."""
     return lambda generator: generator.uniform(low, high, shape).astype(np.float32)

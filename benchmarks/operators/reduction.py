@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .case import Array, OperatorCase, cases, f32, given, integers, mask, u8, uniform
+from .case import Array, OperatorCase, cases, f16, f32, f64, given, integers, mask, u8, uniform
 
 SHAPES = {"256": (1, 256), "1 MB": (4, 128, 512), "6 MB": (8, 64, 56, 56)}
 NAMED = (4, 128)
@@ -51,6 +51,10 @@ def _arg(operator: str) -> list[OperatorCase]:
     found += cases(operator, ("u8", {"x": u8(64, 5000)}), axis=-1)
     found += cases(operator, ("few last", {"x": f32(100000, 3)}), named=(100000, 3), axis=-1)
     found += cases(operator, ("u8 few last", {"x": u8(100000, 3)}), named=(100000, 3), axis=-1)
+    found += cases(operator, ("f16 few last", {"x": f16(100000, 3)}), named=(100000, 3), axis=-1)
+    found += cases(operator, ("ten last", {"x": f32(20000, 10)}), named=(20000, 10), axis=-1)
+    found += cases(operator, ("f64", {"x": f64(512, 512)}), named=(512,), axis=-1)
+    found += cases(operator, ("u8 square", {"x": u8(512, 512)}), named=(512,), axis=-1)
     found += cases(operator, ("int64 axis 0", {"x": integers(0, 999, 512, 768)}), axis=0)
     return found + cases(
         operator, ("one row", {"x": f32(1, 50257)}), named=(50257,), axis=-1, select_last_index=1

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor, vector
+from .arg_kernel import has_arg_kernel, positions_by_kernel
 from .dispatch import behind_barrier, follows_reduction, in_own_dispatch, materialized
 from .generic import fill, generic, loop_index, parallel, projection
 from .lowering import Lowering, Size, lowers, plain_element, plain_type, scalar_constant
@@ -216,7 +217,8 @@ def _arg(
     extreme: type[graph.GraphOp],
     initial: Callable[[np.dtype], Any],
 ) -> None:
-    """Lower `op_class` in two vectorisable steps: the extreme element, then its position.
+    """Lower `op_class` to a kernel, or to two vectorisable steps: the extreme element, then its
+    position.
 
     The second step takes the smallest (or largest) position that holds the extreme element, or
     a NaN: the extreme element is NaN when there is one.
@@ -226,45 +228,39 @@ def _arg(
     def rule(ctx: Lowering, op: graph.GraphOp, x: ir.Value) -> ir.Value:
         type_, attrs = graph.type_of(op.operation.operands[0]), op.attrs
         axis = attrs["axis"]
-        x, type_ = _with_wide_rows(ctx, x, type_, axis)
-        wide = accumulator(type_.dtype)
-        found = reduce_axes(
-            ctx, x, type_, [axis], initial(wide),
-            lambda element, best: apply_number_rule(extreme, wide, element, best),
-        )  # fmt: skip
-        squeezed = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
-        positions = _positions(ctx, x, found, type_, axis, attrs["last_index"])
-        i64 = np.dtype(np.int64)
-        positions = _each(
-            ctx, positions, squeezed.with_dtype(i64),
-            lambda position: convert_scalar(position, _POSITION, i64),
-        )  # fmt: skip
+        if has_arg_kernel(ctx, type_, axis):
+            is_max, is_last = extreme is graph.MaxOp, attrs["last_index"]
+            positions = positions_by_kernel(ctx, x, type_, axis, is_max, is_last)
+        else:
+            positions = _two_steps(ctx, x, type_, op, extreme, initial(accumulator(type_.dtype)))
         result = graph.type_of(op.operation.results[0])
         return keep_axes(ctx, positions, result, [axis]) if attrs["keepdims"] else positions
 
 
 _POSITION = np.dtype(np.int32)
-_SHORT_ROW = 16
-"""Elements of a row that a vector of narrow elements exceeds."""
 
 
-def _with_wide_rows(
-    ctx: Lowering, x: ir.Value, type_: graph.TensorType, axis: int
-) -> tuple[ir.Value, graph.TensorType]:
-    """`x`, of `type_`, with elements of 32 bits in memory if they are narrower, and rows along
-    `axis` may be shorter than a vector of them: the backend masks such vectors, and loads their
-    elements one by one. Rows of 3 bytes took 20 times as long as by ONNX Runtime."""
-    length, bits = type_.shape[axis], graph.bit_width(type_.dtype)
-    is_short = not isinstance(length, int) or length < _SHORT_ROW
-    is_row = axis == type_.rank - 1 and 0 not in type_.shape
-    if ctx.gpu or ctx.in_kernel or not (is_row and is_short and bits < 32):
-        return x, type_
-    wide = type_.with_dtype(_F32 if graph.is_float(type_.dtype) else np.dtype(np.int32))
-
-    def widened(element: ir.Value) -> ir.Value:
-        return convert_scalar(element, type_.dtype, wide.dtype)
-
-    return behind_barrier(ctx, _each(ctx, x, wide, widened), wide), wide
+def _two_steps(
+    ctx: Lowering,
+    x: ir.Value,
+    type_: graph.TensorType,
+    op: graph.GraphOp,
+    extreme: type[graph.GraphOp],
+    initial: Any,
+) -> ir.Value:
+    """The positions (i64) of the extreme elements of `x`, of `type_`, by two reductions."""
+    axis, wide = op.attrs["axis"], accumulator(type_.dtype)
+    found = reduce_axes(
+        ctx, x, type_, [axis], initial,
+        lambda element, best: apply_number_rule(extreme, wide, element, best),
+    )  # fmt: skip
+    squeezed = type_.with_shape(graph.reduced_shape(type_.shape, (axis,), False))
+    positions = _positions(ctx, x, found, type_, axis, op.attrs["last_index"])
+    i64 = np.dtype(np.int64)
+    return _each(
+        ctx, positions, squeezed.with_dtype(i64),
+        lambda position: convert_scalar(position, _POSITION, i64),
+    )  # fmt: skip
 
 
 def _positions(

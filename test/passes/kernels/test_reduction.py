@@ -125,28 +125,3 @@ def test_what_the_backend_fuses_is_left_to_it():
     model = build_model(nodes, {"x": (np.float32, (300, 300))}, ["y", "z"], {}, opset=17)
     with graphc.compile(model, threads=1, cache=False) as compiled:
         assert b"reduce_" not in compiled._measured[0].contents.tobytes()
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint16, np.float16])
-def test_positions_in_rows_of_narrow_elements(dtype):
-    """Rows shorter than a vector, and of named length, with equal extreme elements."""
-    nodes = [
-        helper.make_node(op, [x], [f"{op}_{x}"], axis=-1, keepdims=0, select_last_index=last)
-        for x in ("short", "named")
-        for last, op in enumerate(("ArgMax", "ArgMin"))
-    ]
-    inputs = {"short": (dtype, [50, 3]), "named": (dtype, ["n", "m"])}
-    names = [node.output[0] for node in nodes]
-    model = graphc.compile(build_model(nodes, inputs, names))
-    low, high = (0, 255) if np.dtype(dtype).kind == "u" else (-100, 100)
-    for length in (1, 3, 40):
-        short, named = (
-            np.random.default_rng(length).integers(low, high, size, endpoint=True).astype(dtype)
-            for size in ((50, 3), (7, length))
-        )
-        short[::2] = short[::2, :1]  # all elements of a row are extreme
-        found = dict(zip(names, model.run(None, {"short": short, "named": named}), strict=True))
-        for name, x in (("short", short), ("named", named)):
-            np.testing.assert_array_equal(found[f"ArgMax_{name}"], x.argmax(-1))
-            last = x.shape[1] - 1 - x[:, ::-1].argmin(-1)
-            np.testing.assert_array_equal(found[f"ArgMin_{name}"], last)
