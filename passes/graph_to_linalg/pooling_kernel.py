@@ -10,11 +10,13 @@ from ...dialects import graph
 from ...dialects.locations import node_name
 from ...mlir import arith, ir, vector
 from ..infra.query import producer, splat_of
+from ..kernels.plane_pool import PlanePoolEmitter, reason_against_planes
 from ..kernels.pooling import PoolEmitter, PoolShape
 from .direct_convolution import along_axes
 from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import operands_of, run_emitter
 from .lowering import Lowering, plain_element
+from .reduction import accumulator
 
 Pool = graph.MaxPoolOp | graph.AveragePoolOp
 
@@ -22,6 +24,8 @@ _DTYPES = {
     graph.MaxPoolOp: tuple(map(np.dtype, ("f4", "f8", "i1", "u1", "i4"))),
     graph.AveragePoolOp: tuple(map(np.dtype, ("f4", "f8"))),
 }
+_PLANE_DTYPES = {kind: (*graph.HALVES, *dtypes) for kind, dtypes in _DTYPES.items()}
+"""Element types of channels-first images: narrow floats are widened in registers."""
 _LEAST_LANES = 4
 """Channels below which vectors of channels are not worth it."""
 
@@ -47,7 +51,7 @@ def reason_against_kernel(op: graph.GraphOp) -> str | None:
         return "it has no kernel"
     type_ = graph.type_of(op.x)
     if op.attrs["layout"] != "channels_last":
-        return "its image is not channels-last"
+        return _reason_against_planes(op)
     if type_.dtype not in _DTYPES[type(op)]:
         return "it has no kernel for the element type"
     if len(op.attrs["kernel"]) > 2:
@@ -57,20 +61,36 @@ def reason_against_kernel(op: graph.GraphOp) -> str | None:
     return "its channels do not fill a vector" if type_.shape[-1] < _LEAST_LANES else None
 
 
+def _reason_against_planes(op: Pool) -> str | None:
+    if graph.type_of(op.x).dtype not in _PLANE_DTYPES[type(op)]:
+        return "it has no kernel for the element type"
+    attrs = op.attrs
+    return reason_against_planes(attrs["kernel"], attrs["strides"], attrs["dilations"], None)
+
+
 def _maximum(ctx: Lowering, op: graph.MaxPoolOp) -> ir.Value:
     dtype = graph.type_of(op.result).dtype
     lowest = graph.lowest(dtype)
-    larger: Callable[..., ir.Value] = arith.maximumf
-    if dtype.kind != "f":
+    larger = _larger_float
+    if not graph.is_float(dtype):
         larger = arith.maxui if graph.is_unsigned(dtype) else arith.maxsi
     image = _image(op, lowest)
     shape = _shape(ctx, op, image)
 
     def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+        if _is_of_planes(op):
+            wide = plain_element(accumulator(dtype))
+            return PlanePoolEmitter(shape, x, y, larger, lowest, wide)
         initial = _splat(lowest, dtype, shape.lanes)
         return PoolEmitter(shape, x, y, larger, initial, lambda found, _: found)
 
-    return _run(ctx, op, image, "max_pool", shape, make_emitter)
+    return _run(ctx, op, image, f"max_pool{'_planes' * _is_of_planes(op)}", shape, make_emitter)
+
+
+def _larger_float(a: ir.Value, b: ir.Value) -> ir.Value:
+    """The larger elements of two vectors, or NaN. Either zero will do: to tell them apart takes
+    twice as many instructions."""
+    return arith.maximumf(a, b, fastmath=ir.Attribute.parse("#arith.fastmath<nsz>"))
 
 
 def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
@@ -82,6 +102,10 @@ def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
     element = plain_element(dtype)
 
     def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+        if _is_of_planes(op):
+            wide, whole = plain_element(accumulator(dtype)), "some" if is_padded else "all"
+            return PlanePoolEmitter(shape, x, y, arith.addf, 0, wide, whole)
+
         def mean(total: ir.Value, count: ir.Value | None) -> ir.Value:
             if count is None or not is_padded:
                 return arith.mulf(total, _splat(1 / shape.taps, dtype, shape.lanes))
@@ -91,7 +115,12 @@ def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
 
         return PoolEmitter(shape, x, y, arith.addf, _splat(0, dtype, shape.lanes), mean)
 
-    return _run(ctx, op, image, f"average_pool{'_padded' * is_padded}", shape, make_emitter)
+    family = f"average_pool{'_planes' * _is_of_planes(op)}{'_padded' * is_padded}"
+    return _run(ctx, op, image, family, shape, make_emitter)
+
+
+def _is_of_planes(op: Pool) -> bool:
+    return op.attrs["layout"] == "channels_first"
 
 
 @dataclass(frozen=True)
@@ -100,25 +129,28 @@ class _Image:
 
     value: ir.Value
     low: Sequence[int]
+    of_planes: bool
 
     @property
     def shape(self) -> graph.Shape:
-        return _as_image(graph.type_of(self.value).shape)
+        return _as_image(graph.type_of(self.value).shape, self.of_planes)
 
 
 def _image(op: Pool, neutral: float | None) -> _Image:
     """The image of a pool without its padding, which the kernel does not read: that of the op, and
     of a ``graph.pad`` with `neutral` elements before it, if these are any."""
-    low = op.attrs["low"]
+    low, of_planes = op.attrs["low"], _is_of_planes(op)
     pad = producer(op.x, graph.PadOp)
     if pad is None or neutral is None or splat_of(pad.value) != neutral:
-        return _Image(op.x, low)
+        return _Image(op.x, low, of_planes)
+    outer, spatial = ((0, 1), slice(2, None)) if of_planes else ((0, -1), slice(1, -1))
     before = pad.attrs["low"]
-    if not all(isinstance(size, int) for size in before) or before[0] or before[-1]:
-        return _Image(op.x, low)
-    if pad.attrs["high"][0] != 0 or pad.attrs["high"][-1] != 0:
-        return _Image(op.x, low)
-    return _Image(pad.x, [a + b for a, b in zip(low, before[1:-1], strict=True)])
+    if not all(isinstance(size, int) for size in before):
+        return _Image(op.x, low, of_planes)
+    if any(pad.attrs[side][axis] != 0 for side in ("low", "high") for axis in outer):
+        return _Image(op.x, low, of_planes)
+    inside = [a + b for a, b in zip(low, before[spatial], strict=True)]
+    return _Image(pad.x, inside, of_planes)
 
 
 def _shape(
@@ -127,23 +159,28 @@ def _shape(
     attrs = op.attrs
     type_, result = graph.type_of(op.x), graph.type_of(op.result)
     return PoolShape(
-        known_extents(image.shape), known_extents(_as_image(result.shape)),
+        known_extents(image.shape), known_extents(_as_image(result.shape, image.of_planes)),
         along_axes(attrs["kernel"], 1), along_axes(attrs["strides"], 1),
         along_axes(attrs["dilations"], 1), along_axes(image.low, 0),
-        lanes=_lanes(ctx, type_), counted=counted,
+        lanes=_lanes(ctx, type_, image.of_planes), counted=counted,
     )  # fmt: skip
 
 
-def _lanes(ctx: Lowering, type_: graph.TensorType) -> int:
+def _lanes(ctx: Lowering, type_: graph.TensorType, of_planes: bool) -> int:
     """Elements of a vector: as many as registers hold, or channels fill."""
-    most = ctx.cpu.lanes * 4 // type_.dtype.itemsize
+    most = ctx.cpu.lanes * 4 // accumulator(type_.dtype).itemsize
+    if of_planes:
+        return max(most, 2)
     channels = graph.static_size(type_.shape[-1])
     return min(most, 1 << channels.bit_length() - 1)
 
 
-def _as_image(shape: graph.Shape) -> graph.Shape:
-    """[N, H, W, C]; a sequence is an image of one row."""
+def _as_image(shape: graph.Shape, of_planes: bool) -> graph.Shape:
+    """[N, H, W, C]; a sequence is an image of one row, and so is a plane of a channels-first image,
+    which has one channel."""
     batch, *extents, channels = shape
+    if of_planes:
+        batch, *extents, channels = graph.element_count(shape[:2]), *shape[2:], 1
     return (batch, *[1] * (2 - len(extents)), *extents, channels)
 
 
@@ -156,7 +193,7 @@ def _run(
     make_emitter: Callable[..., PoolEmitter],
 ) -> ir.Value:
     result = graph.type_of(op.result)
-    sizes = dynamic_sizes(image.shape, _as_image(result.shape))
+    sizes = dynamic_sizes(image.shape, _as_image(result.shape, image.of_planes))
     read = operands_of(ctx, [image.value])
     return run_emitter(ctx, family, shape, [str(result.dtype)], read, [result], sizes, make_emitter)
 

@@ -39,8 +39,8 @@ class ArgShape:
 
 @dataclass(frozen=True)
 class ArgOrder:
-    """Which element of a row is looked for: the largest or the smallest, and of equal ones the
-    first or the last. The first or last NaN comes before all others."""
+    """The element of a row to find: the largest or the smallest, and of equal ones the first or
+    the last. The first or last NaN comes before all others."""
 
     is_max: bool
     is_last: bool
@@ -146,7 +146,7 @@ class ArgEmitter(VectorEmitter):
         return arith.select(is_nan, arith.constant(self.element, float("nan")), found)
 
     def _nans(self, loaded: ir.Value) -> ir.Value:
-        """Which elements of the halves of a vector are NaN, by one comparison, as integers."""
+        """All ones where either half of a vector has a NaN, as integers, by one comparison."""
         half = lanes_of(loaded) // 2
         low, high = (
             vector.shuffle(loaded, loaded, list(range(first, first + half))) for first in (0, half)

@@ -92,7 +92,7 @@ class SinkThroughElementwise(Rewrite):
 
     def check(self, op: Any, perm: Perm) -> str | None:
         for value in op.operation.operands:
-            if _perm(value) != perm and not self._is_free(value, perm):
+            if _perm(value) != perm and not moves_back_freely(value, perm):
                 return "another operand would have to be transposed at run time"
         return None
 
@@ -100,27 +100,32 @@ class SinkThroughElementwise(Rewrite):
         operands = [self._operand(value, perm) for value in op.operation.operands]
         return graph.transpose(rebuild(op, operands), perm=perm)
 
-    def _is_free(self, value: ir.Value, perm: Perm) -> bool:
-        shape = graph.type_of(value).shape
-        if all(size == 1 for size in shape):
-            return True
-        padded = (1,) * (len(perm) - len(shape)) + shape
-        return moves_only_units(padded, inverse(perm)) or constant_array(value) is not None
-
     def _operand(self, value: ir.Value, perm: Perm) -> ir.Value:
-        if _perm(value) == perm:
-            return _source(value)
-        shape = graph.type_of(value).shape
-        if all(size == 1 for size in shape):
-            return value
-        padded = (1,) * (len(perm) - len(shape)) + shape
-        array = constant_array(value)
-        if array is not None:
-            array = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
-            return graph.constant(value=np.transpose(array, inverse(perm)))
-        if padded != shape:
-            value = graph.reshape(value, shape=padded)
-        return transposed(value, inverse(perm))
+        return _source(value) if _perm(value) == perm else moved_back(value, perm)
+
+
+def moves_back_freely(value: ir.Value, perm: Perm) -> bool:
+    """Return whether `moved_back` moves no data at run time."""
+    shape = graph.type_of(value).shape
+    if all(size == 1 for size in shape):
+        return True
+    padded = (1,) * (len(perm) - len(shape)) + shape
+    return moves_only_units(padded, inverse(perm)) or constant_array(value) is not None
+
+
+def moved_back(value: ir.Value, perm: Perm) -> ir.Value:
+    """`value`, which is broadcast to what `perm` has transposed, as it was before."""
+    shape = graph.type_of(value).shape
+    if all(size == 1 for size in shape):
+        return value
+    padded = (1,) * (len(perm) - len(shape)) + shape
+    array = constant_array(value)
+    if array is not None:
+        array = array.reshape((1,) * (len(perm) - array.ndim) + array.shape)
+        return graph.constant(value=np.transpose(array, inverse(perm)))
+    if padded != shape:
+        value = graph.reshape(value, shape=padded)
+    return transposed(value, inverse(perm))
 
 
 @rewrite(*graph.op_classes_of(graph.Reduction))
