@@ -33,10 +33,24 @@ def unique(x, *, node, axis=None, sorted=1):
     none = graph.expand(graph.size_scalar(0), shape=[found])
     counts = graph.scatter_elements(none, groups, ones, axis=0, reduction="add")
     if not sorted:
-        by_position = graph.argsort_rows(graph.reshape(first, shape=[found, 1]))
-        first, counts = (graph.gather(each, by_position, axis=0) for each in (first, counts))
-        inverse = graph.gather(_put(by_position, positions(found), found), inverse, axis=0)
+        place = _places(first, found, count)
+        first, counts = (_put(place, each, found) for each in (first, counts))
+        inverse = graph.gather(place, inverse, axis=0)
     return graph.gather(given, first, axis=axis), first, inverse, counts
+
+
+def _places(first: ir.Value, found: int | Dim, count: int | Dim) -> ir.Value:
+    """The places of `found` different positions below `count` in ascending order: as many as
+    positions before them are marked, which takes no second sort."""
+    marks = graph.scatter_elements(
+        graph.expand(graph.size_scalar(0), shape=[count]),
+        first,
+        graph.expand(graph.size_scalar(1), shape=[found]),
+        axis=0,
+        reduction="none",
+    )
+    before = graph.cumsum(marks, axis=0, exclusive=True, reverse=False)
+    return graph.gather(before, first, axis=0)
 
 
 def _rows(x: ir.Value, axis: int) -> ir.Value:
