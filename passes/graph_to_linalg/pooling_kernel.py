@@ -11,7 +11,7 @@ from ...dialects.locations import node_name
 from ...mlir import arith, ir, vector
 from ..infra.query import producer, splat_of
 from ..kernels.plane_pool import PlanePoolEmitter, reason_against_planes
-from ..kernels.pooling import PoolEmitter, PoolShape
+from ..kernels.pooling import PoolEmitter, PoolShape, TapEmitter
 from .direct_convolution import along_axes
 from .image_extents import dynamic_sizes, known_extents
 from .kernel_calls import operands_of, run_emitter
@@ -77,7 +77,7 @@ def _maximum(ctx: Lowering, op: graph.MaxPoolOp) -> ir.Value:
     image = _image(op, lowest)
     shape = _shape(ctx, op, image)
 
-    def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+    def make_emitter(x: ir.Value, y: ir.Value) -> TapEmitter:
         if _is_of_planes(op):
             wide = plain_element(accumulator(dtype))
             return PlanePoolEmitter(shape, x, y, larger, lowest, wide)
@@ -101,7 +101,7 @@ def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
     shape = _shape(ctx, op, image, counted)
     element = plain_element(dtype)
 
-    def make_emitter(x: ir.Value, y: ir.Value) -> PoolEmitter:
+    def make_emitter(x: ir.Value, y: ir.Value) -> TapEmitter:
         if _is_of_planes(op):
             wide, whole = plain_element(accumulator(dtype)), "some" if is_padded else "all"
             return PlanePoolEmitter(shape, x, y, arith.addf, 0, wide, whole)
@@ -190,7 +190,7 @@ def _run(
     image: _Image,
     family: str,
     shape: PoolShape,
-    make_emitter: Callable[..., PoolEmitter],
+    make_emitter: Callable[..., TapEmitter],
 ) -> ir.Value:
     result = graph.type_of(op.result)
     sizes = dynamic_sizes(image.shape, _as_image(result.shape, image.of_planes))

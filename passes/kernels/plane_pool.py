@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, lanes_of
 from .image_extents import ImageSizes
-from .pooling import Combine, PoolEmitter, PoolShape
+from .pooling import Combine, PoolShape, TapEmitter
 from .sizes import product
 
 MOST_STRIDE = 4
@@ -55,7 +55,7 @@ class _Tile:
     last: ir.Value
 
 
-class PlanePoolEmitter(PoolEmitter):
+class PlanePoolEmitter(TapEmitter):
     """Emits the kernel. The images of the `shape` are planes of one channel."""
 
     def __init__(
@@ -70,8 +70,9 @@ class PlanePoolEmitter(PoolEmitter):
     ):
         """`initial` is neutral to `combine`, which is applied to elements of type `wide`. `mean` is
         None for a pool that is no mean, or says which windows are whole: all or some."""
-        super().__init__(shape, image, result, combine, None, None)
+        super().__init__(shape, image, result, combine)
         self.element, self.neutral, self.mean = wide, initial, mean
+        self.end = self.index(0)  # of the elements that the workgroup writes in rows of one tile
         stride, lanes = shape.strides[1], shape.lanes
         self.reach = (shape.kernel[1] - 1) * shape.dilations[1] + 1
         self.tile = max((_LINE - self.reach) // stride // lanes, 1) * lanes
@@ -144,11 +145,11 @@ class PlanePoolEmitter(PoolEmitter):
         """The taps along `axis` that count, of a window from `start` on, or one if none does."""
         size = (self.sizes.height, self.sizes.width)[axis]
         if self.shape.counted is None:
-            first, behind = self._inside(start, size, axis)
+            first, behind = self.inside(start, size, axis)
             taps = arith.subi(behind, first)
         else:
             end = self.add(self.index(size), self.shape.counted[axis])
-            taps = self._taps_before(start, end, axis)
+            taps = self.taps_before(start, end, axis)
         taps = arith.maxsi(taps, self.index(1))
         number = arith.index_castui(ir.IntegerType.get_signless(32), taps)
         return arith.uitofp(self.element, number)
@@ -174,7 +175,7 @@ class PlanePoolEmitter(PoolEmitter):
         shape, sizes = self.shape, self.sizes
         height = self.index(sizes.result_height)
         plane, top = arith.divui(row, height), self._top_of(row)
-        rows = self._inside(top, sizes.height, axis=0)
+        rows = self.inside(top, sizes.height, axis=0)
         above = arith.addi(self.times(plane, sizes.height), top)
         source = arith.addi(self.times(above, sizes.width), tile.first)
         inside = arith.addi(line, arith.subi(tile.first, tile.origin))

@@ -83,7 +83,31 @@ class _Window:
     columns: tuple[ir.Value, ir.Value]
 
 
-class PoolEmitter(VectorEmitter):
+class TapEmitter(VectorEmitter):
+    """Emits what kernels of pools share: the taps of windows that lie inside an image."""
+
+    sizes: ImageSizes
+
+    def __init__(self, shape: PoolShape, image: ir.Value, result: ir.Value, combine: Combine):
+        super().__init__(shape.lanes, ir.MemRefType(image.type).element_type)
+        self.shape, self.image, self.result, self.combine = shape, image, result, combine
+
+    def inside(self, start: ir.Value, size: Index, axis: int) -> tuple[ir.Value, ir.Value]:
+        """Bounds of the taps along `axis` that lie inside of `size` elements, if the first tap is
+        at `start`."""
+        dilation, taps = self.index(self.shape.dilations[axis]), self.shape.kernel[axis]
+        before = arith.ceildivsi(arith.subi(self.index(0), start), dilation)
+        first = arith.minsi(arith.maxsi(before, self.index(0)), self.index(taps))
+        return first, arith.maxsi(self.taps_before(start, size, axis), first)
+
+    def taps_before(self, start: ir.Value, end: Index, axis: int) -> ir.Value:
+        """The taps along `axis` that lie before `end`."""
+        dilation = self.index(self.shape.dilations[axis])
+        after = arith.ceildivsi(arith.subi(self.index(end), start), dilation)
+        return arith.minsi(after, self.index(self.shape.kernel[axis]))
+
+
+class PoolEmitter(TapEmitter):
     """Emits the kernel. Indices count elements from the start of a buffer."""
 
     def __init__(
@@ -96,9 +120,8 @@ class PoolEmitter(VectorEmitter):
         finish: Finish,
     ):
         """`initial` is a vector, neutral to `combine`."""
-        super().__init__(shape.lanes, ir.MemRefType(image.type).element_type)
-        self.shape, self.image, self.result = shape, image, result
-        self.combine, self.initial, self.finish = combine, initial, finish
+        super().__init__(shape, image, result, combine)
+        self.initial, self.finish = initial, finish
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for the dynamic sizes of the image, then of the result."""
@@ -127,7 +150,7 @@ class PoolEmitter(VectorEmitter):
         height = self.index(sizes.result_height)
         batch, position = arith.divui(row, height), arith.remui(row, height)
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
-        rows = self._inside(top, sizes.height, axis=0)
+        rows = self.inside(top, sizes.height, axis=0)
         line = arith.addi(self.times(batch, sizes.height), top)
         line = self.times(self.times(line, sizes.width), shape.channels)
         target = self.times(arith.muli(row, self.index(sizes.result_width)), shape.channels)
@@ -158,27 +181,13 @@ class PoolEmitter(VectorEmitter):
             pixel = arith.addi(left, number)
             pixel = arith.select(before, pixel, arith.addi(pixel, skipped))
             column, offset, result = begin(pixel)
-            window = _Window(offset, rows, self._inside(column, sizes.width, axis=1))
+            window = _Window(offset, rows, self.inside(column, sizes.width, axis=1))
             counted = self._counted(window, top, column)
             self._channels(result, lambda at, n: self._partial(window, at, n), counted)
 
         self.repeat(first, last, inner)
         others = arith.subi(arith.subi(right, left), arith.subi(last, first))
         self.repeat(0, others, border)
-
-    def _inside(self, start: ir.Value, size: Index, axis: int) -> tuple[ir.Value, ir.Value]:
-        """Bounds of the taps along `axis` that lie inside of `size` elements, if the first tap is
-        at `start`."""
-        dilation, taps = self.index(self.shape.dilations[axis]), self.shape.kernel[axis]
-        before = arith.ceildivsi(arith.subi(self.index(0), start), dilation)
-        first = arith.minsi(arith.maxsi(before, self.index(0)), self.index(taps))
-        return first, arith.maxsi(self._taps_before(start, size, axis), first)
-
-    def _taps_before(self, start: ir.Value, end: Index, axis: int) -> ir.Value:
-        """The taps along `axis` that lie before `end`."""
-        dilation = self.index(self.shape.dilations[axis])
-        after = arith.ceildivsi(arith.subi(self.index(end), start), dilation)
-        return arith.minsi(after, self.index(self.shape.kernel[axis]))
 
     def _counted(self, window: _Window, top: ir.Value, column: ir.Value) -> ir.Value:
         """The elements of a window that count; one if there are none."""
@@ -191,7 +200,7 @@ class PoolEmitter(VectorEmitter):
                 for size, padding in zip((sizes.height, sizes.width), shape.counted, strict=True)
             ]
             counts = [
-                self._taps_before(start, end, axis)
+                self.taps_before(start, end, axis)
                 for axis, (start, end) in enumerate(zip((top, column), ends, strict=True))
             ]
         return arith.maxsi(arith.muli(*counts), self.index(1))
