@@ -15,9 +15,6 @@ KernelRow = Callable[[ir.Value, ir.Value, Registers], Registers]
 """A function that accumulates the taps of a row of the kernel for the pixels of a tile: it receives
 where the row of the image and its weights begin, and the accumulators."""
 
-MAX_UNROLLED_TAPS = 16
-"""Taps along a row that are unrolled at most: filters of signals have hundreds."""
-
 
 @dataclass(frozen=True)
 class Panel:
@@ -48,6 +45,17 @@ class Pixel:
 
     offset: ir.Value
     inside: ir.Value | None = None
+
+
+@dataclass(frozen=True)
+class _RowParts:
+    """The first pixel of a row that is computed, the first whose taps all fall into the image, that
+    behind the last of these, and that behind the last that is computed."""
+
+    begin: ir.Value
+    low: ir.Value
+    high: ir.Value
+    end: ir.Value
 
 
 class DirectConvRows(VectorEmitter, ABC):
@@ -211,8 +219,8 @@ class DirectConvRows(VectorEmitter, ABC):
 
     def _tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row."""
-        if not self.shape.has_known_width or self.shape.kernel[1] > MAX_UNROLLED_TAPS:
-            self._choose_tiles(row, panel)
+        if not self.shape.has_known_width or self.shape.is_long:
+            self._tiles_and_borders(row, panel)
             return
         for start, count, tile in _runs(self.shape.tiles()):
             first = start // self.shape.tile_w
@@ -222,77 +230,56 @@ class DirectConvRows(VectorEmitter, ABC):
 
             self.repeat(first, first + count, emit)
 
-    def _choose_tiles(self, row: ConvRow, panel: Panel) -> None:
+    def _tiles_and_borders(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
-        beyond the image, in the width that costs the least."""
-        length = self._row_length()
-        options = []
-        for width in self.shape.widths:
-            tiles = arith.ceildivui(length, self.index(width))
-            options.append((width, tiles, self.times(tiles, self.shape.tile_cost(width))))
+        beyond the image: interior tiles, then border tiles for the pixels at both ends, and for
+        those that are left between, if they are few. If they are many, the last interior tile
+        overlaps others."""
+        shape, parts = self.shape, self._parts_of_row()
+        width, border = shape.tile_w, shape.border_w
+        tile, zero = shape.interior(width), self.index(0)
+        length = arith.subi(parts.end, parts.begin)
+        before = arith.ceildivui(arith.subi(parts.low, parts.begin), self.index(border))
+        behind = arith.ceildivui(arith.subi(parts.end, parts.high), self.index(border))
+        both = arith.addi(before, behind)
+        between = arith.maxsi(arith.subi(length, self.times(both, border)), zero)
+        tiles = arith.divui(self.add(between, width - 1 - shape.left_to_borders), self.index(width))
+        has_room = self.compare(
+            arith.CmpIPredicate.sge, arith.subi(parts.high, parts.low), self.index(width)
+        )
+        tiles = arith.select(has_room, tiles, zero)
+        first = arith.addi(parts.begin, self.times(before, border))
+        last = self.add(parts.high, -width)
 
-        def best(left: Sequence[tuple[int, ir.Value, ir.Value]]) -> None:
-            (width, tiles, cost), *others = left
-            if not others:
-                self._overlapping_tiles(width, tiles, row, panel)
-                return
-            least = others[0][2]
-            for _, _, other in others[1:]:
-                least = arith.minui(least, other)
-            wins = arith.cmpi(arith.CmpIPredicate.ule, cost, least)
-            self.choose(
-                wins,
-                lambda: self._overlapping_tiles(width, tiles, row, panel),
-                lambda: best(others),
-            )
+        def interior(number: ir.Value) -> None:
+            start = arith.addi(first, self.times(number, width))
+            self._tile(tile, arith.minsi(start, last), row, panel)
 
-        best(options)
+        self.repeat(zero, tiles, interior)
+        left = arith.maxsi(arith.subi(length, self.times(tiles, width)), zero)
+        has_tiles = self.compare(arith.CmpIPredicate.ne, tiles, 0)
+        borders = arith.ceildivui(left, self.index(border))
+        borders = arith.maxui(borders, arith.select(has_tiles, both, zero))
 
-    def _overlapping_tiles(self, pixels: int, tiles: ir.Value, row: ConvRow, panel: Panel) -> None:
-        """Emit `tiles` tiles of `pixels` pixels, of which the last one ends with the row: those
-        whose taps all fall into the image, then the others, at both ends."""
-        shape, low = self.shape, self.shape.low[1]
-        step = pixels * shape.strides[1]
-        reach = (pixels - 1) * shape.strides[1] + (shape.kernel[1] - 1) * shape.dilations[1]
-        room = self.add(self.index(self.sizes.width), low - reach - 1 + step)
-        if self.span is None:
-            begin, first = self.index(0), self.index(-(-low // step))
-        else:
-            begin = self.span[0]
-            inside = arith.subi(self.index(-(-low // shape.strides[1])), begin)
-            first = arith.maxsi(arith.ceildivsi(inside, self.index(pixels)), self.index(0))
-            room = arith.subi(room, self.times(begin, shape.strides[1]))
-        first = arith.minui(first, tiles)
-        last = arith.floordivsi(room, self.index(step))
-        whole = arith.divui(self._row_length(), self.index(pixels))
-        last = arith.maxsi(arith.minsi(last, whole), first)
-        inner = shape.interior(pixels)
+        def at_an_end(number: ir.Value) -> None:
+            is_before = arith.cmpi(arith.CmpIPredicate.ult, number, before)
+            forwards = arith.addi(parts.begin, self.times(number, border))
+            from_end = self.add(arith.subi(number, before), 1)
+            backwards = arith.subi(parts.end, self.times(from_end, border))
+            self._border_tile(arith.select(is_before, forwards, backwards), row, panel, parts)
 
-        def place(number: ir.Value) -> ir.Value:
-            at = self.times(number, pixels)
-            return at if self.span is None else arith.addi(begin, at)
+        self.repeat(zero, borders, at_an_end)
 
-        self.repeat(first, last, lambda at: self._tile(inner, place(at), row, panel))
-        end = arith.subi(self._last_column(), self.index(pixels - 1))
-
-        def border(number: ir.Value) -> None:
-            before = arith.cmpi(arith.CmpIPredicate.ult, number, first)
-            behind = arith.addi(arith.subi(number, first), last)
-            at = place(arith.select(before, number, behind))
-            self._border_tile(pixels, arith.minsi(at, end), row, panel)
-
-        self.repeat(0, arith.subi(tiles, arith.subi(last, first)), border)
-
-    def _row_length(self) -> ir.Value:
-        """The pixels of a row that are computed."""
-        if self.span is None:
-            return self.index(self.sizes.result_width)
-        return arith.subi(self.span[1], self.span[0])
-
-    def _last_column(self) -> ir.Value:
-        """The last pixel of a row that is computed."""
-        end = self.index(self.sizes.result_width) if self.span is None else self.span[1]
-        return self.add(end, -1)
+    def _parts_of_row(self) -> "_RowParts":
+        """The pixels of a row that are computed, and those of them whose taps are all inside."""
+        shape = self.shape
+        stride, low = shape.strides[1], shape.low[1]
+        begin, end = self.span or (self.index(0), self.index(self.sizes.result_width))
+        reach = (shape.kernel[1] - 1) * shape.dilations[1]
+        inside = arith.minsi(arith.maxsi(self.index(-(-low // stride)), begin), end)
+        room = self.add(self.index(self.sizes.width), low - reach - 1 + stride)
+        outside = arith.minsi(arith.floordivsi(room, self.index(stride)), end)
+        return _RowParts(begin, inside, arith.maxsi(outside, inside), end)
 
     def _tile(self, tile: RowTile, start: ir.Value, row: ConvRow, panel: Panel) -> None:
         """Emit a tile that begins at pixel `start`."""
@@ -303,12 +290,13 @@ class DirectConvRows(VectorEmitter, ABC):
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
         self.accumulate(base, row, panel, offsets, self.taps_of(tile))
 
-    def _border_tile(self, pixels: int, start: ir.Value, row: ConvRow, panel: Panel) -> None:
+    def _border_tile(self, start: ir.Value, row: ConvRow, panel: Panel, parts: "_RowParts") -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
-        image is zero there, and the last pixel of the row is computed instead of what follows."""
-        shape, last = self.shape, self._last_column()
-        first = self.index(0) if self.span is None else self.span[0]
-        places = [arith.minsi(arith.maxsi(self.add(start, i), first), last) for i in range(pixels)]
+        image is zero there, and the first or last pixel of the row is computed instead of those
+        beyond."""
+        shape, last = self.shape, self.add(parts.end, -1)
+        pixels = [self.add(start, i) for i in range(shape.border_w)]
+        places = [arith.minsi(arith.maxsi(pixel, parts.begin), last) for pixel in pixels]
         offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in places]
         lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in places]
         self.accumulate(row.image, row, panel, offsets, self.border_taps(lefts))

@@ -11,10 +11,15 @@ from .sizes import index, product
 
 MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""
-FEW_PIXELS = 9
-"""Pixels of a tile, up to which the next shorter tiles fit many rows without a rest."""
-LEAST_PIXELS = 4
-"""Pixels of the narrowest tile of these, at most: rows may be short."""
+BORDER_PIXELS = 4
+"""Pixels of a border tile, unless half of an interior one is more: such tiles fit rows of 7, 14, 28
+and so on without a rest."""
+MOST_BORDER_PIXELS = 7
+"""Pixels of a border tile, at most, for the same rows."""
+BORDER_COST = 1.25
+"""Time of a pixel of a border tile, as a multiple of that of an interior one."""
+MAX_UNROLLED_TAPS = 16
+"""Taps along a row that are unrolled at most: filters of signals have hundreds."""
 
 
 @dataclass(frozen=True)
@@ -187,20 +192,26 @@ class DirectConvShape:
     # Tiles of a row
 
     @property
-    def widths(self) -> tuple[int, ...]:
-        """The tiles to choose from when a row's length is known only at run time, in pixels."""
-        widest = self.tile_w
-        if widest <= FEW_PIXELS:
-            widths = {widest, widest - 1, widest - 2, min(widest, LEAST_PIXELS)}
-        else:
-            widths = {widest - number * widest // 4 for number in range(4)}
-        return tuple(sorted((width for width in widths if width > 0), reverse=True))
+    def is_long(self) -> bool:
+        """True if the taps along a row are a loop."""
+        return self.kernel[1] > MAX_UNROLLED_TAPS
 
-    @staticmethod
-    def tile_cost(pixels: int) -> int:
-        """The cost of a tile of `pixels` pixels, in tenths of a pixel of a full one: narrow ones
-        wait for their own sums, and load the weights for few products."""
-        return 10 * pixels + 4 * max(0, 5 - pixels)
+    @property
+    def border_w(self) -> int:
+        """Pixels of a border tile where not all tiles of a row are known. It is a body of code of
+        its own, and so there is one width. Long filters have many border tiles, which are not
+        narrow, and equal in a row of known length."""
+        widest, pixels = self.tile_w, self.result[2]
+        if self.is_long and pixels:
+            return -(-pixels // -(-pixels // widest))
+        narrow = widest if self.is_long else widest - 2
+        return max(1, min(BORDER_PIXELS, narrow), min(MOST_BORDER_PIXELS, widest // 2))
+
+    @property
+    def left_to_borders(self) -> int:
+        """Pixels behind the last whole interior tile for which border tiles cost less than another
+        interior one."""
+        return int(self.tile_w / BORDER_COST) // self.border_w * self.border_w
 
     def interior(self, pixels: int) -> RowTile:
         """The tile of `pixels` pixels whose taps all fall into the image."""

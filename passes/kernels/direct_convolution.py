@@ -12,7 +12,7 @@ In a depthwise convolution, a tap multiplies vectors of channels, and channels a
 from collections.abc import Callable, Sequence
 
 from ...mlir import arith, ir, memref, vector
-from .direct_conv_rows import MAX_UNROLLED_TAPS, ConvRow, DirectConvRows, KernelRow, Panel, Pixel
+from .direct_conv_rows import ConvRow, DirectConvRows, KernelRow, Panel, Pixel
 from .direct_conv_shape import RowTile
 from .emitter import Registers, VectorSlice
 from .epilogue import OutputPosition
@@ -167,7 +167,7 @@ class DirectConvEmitter(DirectConvRows):
 
         if tile.is_interior and shape.is_one_run and not shape.is_depthwise:
             return as_one_run
-        is_long = tile.is_interior and shape.kernel[1] > MAX_UNROLLED_TAPS
+        is_long = tile.is_interior and shape.is_long
         return in_a_loop if is_long else one_by_one
 
     def outside(

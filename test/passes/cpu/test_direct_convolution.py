@@ -143,6 +143,37 @@ def _check_sizes(cases, named, compiled, session):
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
 
 
+ROWS = [
+    ConvCase((1, 16, 3, 0), (16, 16, 3, 3), "relu", (("pads", [1] * 4),)),
+    ConvCase((1, 8, 3, 0), (8, 8, 3, 5), "bias", (("pads", [1, 2, 1, 2]), ("strides", [1, 2]))),
+    ConvCase((1, 1, 3, 0), (8, 1, 3, 7), "bias", (("pads", [1, 3, 1, 3]),)),
+    ConvCase((1, 16, 9, 0), (16, 16, 1, 3), "bias", (("pads", [0, 6] * 2), ("dilations", [1, 6]))),
+    ConvCase((1, 8, 9, 0), (24, 8, 1, 7), "bias", (("pads", [0, 6, 0, 0]),)),
+    ConvCase((1, 16, 9, 0), (16, 16, 2, 1), "bias"),
+    ConvCase((1, 16, 3, 0), (16, 1, 3, 3), "relu", (("group", 16), ("pads", [1] * 4))),
+    ConvCase((1, 24, 3, 0), (24, 1, 5, 5), "bias", (("group", 24), ("pads", [2] * 4),
+                                                    ("strides", [1, 2]))),
+    ConvCase((1, 32, 3, 0), (32, 1, 5, 3), "bias", (("group", 32), ("pads", [2, 1] * 2))),
+    ConvCase((1, 16, 1, 0), (16, 1, 1, 31), "bias", (("group", 16), ("pads", [0, 15] * 2))),
+]  # fmt: skip
+
+
+def test_every_short_row():
+    """Rows of each length around those of tiles: in border tiles alone, with one interior tile,
+    with some that overlap, and with some left between."""
+    model, _ = convolution_model(ROWS, 0, (3,))
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(256))
+    assert compiled.report.rewrites["direct-conv"].count == len(ROWS)
+    for pixels in (*range(1, 37), 56, 224):
+        _, feeds = convolution_model([case.resized((3,), pixels) for case in ROWS], pixels)
+        results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
+        for ours, theirs in results:
+            np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
 @pytest.mark.parametrize("vector_bits", [128, 256, 512])
 @pytest.mark.parametrize("features", [16, 32, 48, 64, 96, 112, 512])
 @pytest.mark.parametrize("pixels", [4, 7, 14, 17, 56, 112])

@@ -4,37 +4,32 @@ import pytest
 
 from graphc.passes.kernels.direct_conv_shape import DirectConvShape
 
-IMAGE = RESULT = (1, 1, None, 48)
 
-
-def shape(tile_w):
+def shape(tile_w, kernel=3, pixels=None):
+    image = (1, 1, pixels, 48)
     return DirectConvShape(
-        IMAGE, RESULT, (1, 3), (1, 1), (1, 1), (0, 0), nr=48, groups=1, tile_w=tile_w, lanes=16
+        image, image, (1, kernel), (1, 1), (1, 1), (0, 0), nr=48, groups=1, tile_w=tile_w, lanes=16
     )
 
 
-def cheapest(tile_w, pixels):
-    given = shape(tile_w)
-    return min(given.widths, key=lambda width: -(-pixels // width) * given.tile_cost(width))
+@pytest.mark.parametrize(
+    ("tile_w", "pixels"), [(1, 1), (2, 1), (3, 1), (4, 2), (6, 4), (8, 4), (9, 4), (14, 7), (28, 7)]
+)
+def test_border_tiles_are_narrow(tile_w, pixels):
+    """Rows have the lengths of networks, which they fit: 7, 14, 28."""
+    assert shape(tile_w).border_w == pixels
+
+
+@pytest.mark.parametrize(("pixels", "border"), [(None, 4), (5, 5), (7, 4), (13, 5), (600, 6)])
+def test_border_tiles_of_long_filters(pixels, border):
+    """They are not narrow, and equal in a row of known length."""
+    assert shape(6, 31, pixels).border_w == border
 
 
 @pytest.mark.parametrize(
-    ("tile_w", "widths"),
-    [(1, (1,)), (3, (3, 2, 1)), (6, (6, 5, 4)), (9, (9, 8, 7, 4)), (14, (14, 11, 7, 4))],
+    ("tile_w", "kernel", "left"),
+    [(1, 3, 0), (2, 3, 1), (4, 3, 2), (6, 3, 4), (14, 3, 7), (2, 31, 0)],
 )
-def test_widths(tile_w, widths):
-    assert shape(tile_w).widths == widths
-
-
-@pytest.mark.parametrize(
-    ("pixels", "width"), [(4, 4), (7, 7), (8, 8), (9, 9), (16, 8), (28, 7), (32, 8), (197, 9)]
-)
-def test_cheapest_of_nine(pixels, width):
-    """Rows have the lengths of networks, which their tiles fit."""
-    assert cheapest(9, pixels) == width
-
-
-def test_narrow_tiles_cost_more():
-    """Three tiles of 3 pixels are not as cheap as one of 9."""
-    given = shape(9)
-    assert 3 * given.tile_cost(3) > given.tile_cost(9)
+def test_left_to_borders(tile_w, kernel, left):
+    """Two border tiles cost more than one interior tile, and one of its width does, too."""
+    assert shape(tile_w, kernel).left_to_borders == left
