@@ -158,17 +158,22 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_every_short_row():
+@pytest.mark.parametrize(
+    ("vector_bits", "cases"),
+    [(256, ROWS), (512, [ConvCase((1, 16, 3, 0), (48, 16, 3, 3), "bias", (("pads", [1] * 4),))])],
+)
+def test_every_short_row(vector_bits, cases):
     """Rows of each length around those of tiles: in border tiles alone, with one interior tile,
-    with some that overlap, and with some left between."""
-    model, _ = convolution_model(ROWS, 0, (3,))
+    with some that overlap, and with some left between. With the longest vectors, interior tiles
+    have nine pixels, so that one more of them is as much as a border tile."""
+    model, _ = convolution_model(cases, 0, (3,))
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    compiled = graphc.compile(model, pipeline=PIPELINE.format(256))
-    assert compiled.report.rewrites["direct-conv"].count == len(ROWS)
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
+    assert compiled.report.rewrites["direct-conv"].count == len(cases)
     for pixels in (*range(1, 37), 56, 224):
-        _, feeds = convolution_model([case.resized((3,), pixels) for case in ROWS], pixels)
+        _, feeds = convolution_model([case.resized((3,), pixels) for case in cases], pixels)
         results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
         for ours, theirs in results:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
