@@ -166,5 +166,5 @@ def _first(
 
 
 def _block(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> BlockMatmulShape:
-    matmul = matmul_shape(op, rows, cpu)
+    matmul = replace(matmul_shape(op, rows, cpu), are_pixels=rows is None)
     return BlockMatmulShape(**vars(matmul), nc_panels=matmul.panels)

@@ -41,8 +41,14 @@ def matmul_shape(op: graph.PackedMatmulOp, rows: int | None, cpu: CpuModel) -> M
     return MatmulShape(
         rows, k, op.attrs["columns"],
         nr=width, lanes=op.attrs["lanes"], mr=op.attrs["mr"], cpu=cpu,
-        element_bytes=weights.dtype.itemsize,
+        element_bytes=weights.dtype.itemsize, are_pixels=rows is None and _has_named_pixels(op),
     )  # fmt: skip
+
+
+def _has_named_pixels(op: graph.PackedMatmulOp) -> bool:
+    """Return whether the rows are pixels of images whose heights or widths are named."""
+    _, *extents, _ = graph.type_of(op.x).shape
+    return len(extents) > 1 and any(isinstance(size, Dim) for size in extents)
 
 
 def keeps_accumulators(op: graph.Bf16MatmulOp, cpu: CpuModel) -> bool:

@@ -3,7 +3,8 @@
 A workgroup computes a block of rows by some panels of columns. It iterates over K in blocks (KC)
 that keep the weights of a panel in the L1 while all rows of the block are multiplied by them;
 between K blocks, the partial sums are in the result buffer. Rows are cut into register tiles whose
-heights differ by at most one; for dynamic rows, full tiles are followed by ever smaller ones.
+heights differ by at most one; for dynamic rows, full tiles are followed by ever smaller ones, or if
+these are pixels of images, the last full tile overlaps others.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ from .register_tiles import (
     RegisterTiles,
     even_register_tiles,
     falling_tiles,
+    overlapping_tiles,
     prefetch_per_row,
     prefetch_share,
 )
@@ -61,6 +63,8 @@ class MatmulShape:
     """The CPU whose caches bound the blocks."""
     element_bytes: int = field(default=4, kw_only=True)
     """Bytes of an element of a panel's line."""
+    are_pixels: bool = field(default=False, kw_only=True)
+    """True if the rows are dynamic pixels of images, so that there are seldom fewer than `mr`."""
 
     @property
     def weights_bytes(self) -> int:
@@ -217,14 +221,22 @@ class MatmulEmitter(VectorEmitter):
         """The dynamic rows of a block, of which the last block may have fewer."""
         size = self.shape.count_mc(rows)
         first = arith.muli(block, size)
-        return self._dynamic_lines(first, arith.minui(size, arith.subi(rows, first)))
+        count = arith.minui(size, arith.subi(rows, first))
+        return self._dynamic_lines(first, count, before=first)
 
     def _dynamic_lines(
-        self, first: ir.Value, count: ir.Value, result: ir.Value | None = None
+        self,
+        first: ir.Value,
+        count: ir.Value,
+        result: ir.Value | None = None,
+        before: ir.Value | None = None,
     ) -> "_Lines":
-        """`count` rows from row `first` on, that may be none."""
+        """`count` rows from row `first` on, that may be none, and follow `before` others."""
         shape = self.shape
-        tiles = falling_tiles(self, count, shape.mr)
+        if shape.are_pixels and shape.k_blocks == 1:  # no partial sums would be added up twice
+            tiles = overlapping_tiles(self, count, shape.mr, before or self.index(0))
+        else:
+            tiles = falling_tiles(self, count, shape.mr)
         ahead = prefetch_per_row(self, shape.kc * shape.line, count)
         return _Lines(first, tiles, result, ahead)
 
@@ -283,7 +295,7 @@ class MatmulEmitter(VectorEmitter):
         for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
-                line = self.add(self.times(number, tiles.size), tiles.first)
+                line = tiles.line(self, number)
                 row = self.add(lines.first, line)
                 result = row if lines.result is None else self.add(lines.result, line)
                 positions = self._positions(result, tiles.size, columns)

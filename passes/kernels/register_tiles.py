@@ -18,6 +18,13 @@ class RegisterTiles:
     count: int | ir.Value
     size: int
     first: int | ir.Value
+    latest: ir.Value | None = None
+    """The row at which the last tile begins, at most: it overlaps others. It may be negative."""
+
+    def line(self, emitter: VectorEmitter, number: ir.Value) -> ir.Value:
+        """The first row of tile `number`, in the block."""
+        line = emitter.add(emitter.times(number, self.size), self.first)
+        return line if self.latest is None else arith.minsi(line, self.latest)
 
 
 def even_register_tiles(rows: int, most: int) -> list[RegisterTiles]:
@@ -40,6 +47,21 @@ def falling_tiles(emitter: VectorEmitter, rows: ir.Value, most: int) -> list[Reg
         taken = emitter.times(count, height)
         left, done = arith.subi(left, taken), arith.addi(done, taken)
         height = 1 << (height - 1).bit_length() - 1  # the next smaller power of two
+
+
+def overlapping_tiles(
+    emitter: VectorEmitter, rows: ir.Value, size: int, before: ir.Value
+) -> list[RegisterTiles]:
+    """`rows` rows, whose number is dynamic, in full tiles, the last of which ends with them and may
+    overlap others, also those `before` them. Rows that are too few for a tile together with these
+    are taken one by one. That is half of the code of `falling_tiles`, for rows that may be computed
+    twice, and are seldom few."""
+    full, zero = emitter.index(size), emitter.index(0)
+    fits = arith.cmpi(arith.CmpIPredicate.uge, arith.addi(before, rows), full)
+    tiles = arith.select(fits, arith.ceildivui(rows, full), zero)
+    single = RegisterTiles(arith.select(fits, zero, rows), 1, 0)
+    full_tiles = RegisterTiles(tiles, size, 0, arith.subi(rows, full))
+    return [full_tiles, *([single] if size > 1 else [])]
 
 
 def prefetch_per_row(emitter: VectorEmitter, elements: int, rows: ir.Value) -> ir.Value:

@@ -3,6 +3,7 @@
 import numpy as np
 import onnx
 import pytest
+from convolution_models import ConvCase, convolution_model
 from numerics import Const, build_model, run_onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
@@ -127,7 +128,8 @@ def test_k_that_only_the_weights_know(rows):
 
 
 def test_named_rows_of_several_ranks_share_a_kernel():
-    """A kernel gets the same scalars wherever it is called, whatever axes the rows have."""
+    """A kernel gets the same scalars wherever it is called, whatever axes the rows have, if these
+    are not pixels of images."""
     random = np.random.default_rng(0)
     weights = {
         name: Const(random.standard_normal((60, 120)).astype(np.float32)) for name in ("u", "v")
@@ -136,15 +138,33 @@ def test_named_rows_of_several_ranks_share_a_kernel():
         helper.make_node("MatMul", ["x", "u"], ["p"]),
         helper.make_node("MatMul", ["y", "v"], ["q"]),
     ]
-    inputs = {"x": (np.float32, ["n", "h", "w", 60]), "y": (np.float32, ["m", 60])}
+    inputs = {"x": (np.float32, ["n", "l", 60]), "y": (np.float32, ["m", 60])}
     model = build_model(nodes, inputs, ["p", "q"], weights, opset=17)
     compiled = graphc.compile(model)
-    for n, h, w, m in ((2, 3, 5, 7), (1, 1, 1, 40), (1, 4, 16, 1)):
+    for n, length, m in ((2, 15, 7), (1, 1, 40), (4, 16, 1)):
         feeds = {
-            "x": random.standard_normal((n, h, w, 60)).astype(np.float32),
+            "x": random.standard_normal((n, length, 60)).astype(np.float32),
             "y": random.standard_normal((m, 60)).astype(np.float32),
         }
         for ours, theirs in zip(
             compiled.run(None, feeds), run_onnxruntime(model, feeds), strict=True
         ):
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+def test_pixels_of_every_number():
+    """The last tile of pixels overlaps others, of its block or of the one before, unless they are
+    too few; and none does where K is in blocks, whose sums are added up in the result."""
+    cases = [
+        ConvCase((1, 32, 1, 0), (32, 32, 1, 1), "skip"),
+        ConvCase((1, 16, 1, 0), (40, 16, 1, 1), "hard_swish"),
+        ConvCase((1, 1100, 1, 0), (24, 1100, 1, 1), "relu"),
+    ]
+    model, _ = convolution_model(cases, 0, (2, 3))
+    compiled = graphc.compile(model, threads=2)
+    assert compiled.report.rewrites["pack-conv"].count == len(cases)
+    for pixels in (*range(1, 34), 97, 200, 331):
+        _, feeds = convolution_model([case.resized((3,), pixels) for case in cases], pixels)
+        expected = run_onnxruntime(model, feeds)
+        for ours, truth in zip(compiled.run(None, feeds), expected, strict=True):
+            np.testing.assert_allclose(ours, truth, rtol=2e-5, atol=2e-5)

@@ -90,6 +90,24 @@ func.func @unknown(%x: tensor<?x16xf32, ["n"]>, %w: tensor<1x16x64xf32>) -> tens
 
 // -----
 
+// Pixels of images are seldom few: the last full tile overlaps others, and fewer pixels than it has
+// are taken one by one.
+
+// CHECK: func.func @matmul_0
+// CHECK: scf.for
+// CHECK: arith.minsi
+// CHECK-COUNT-4: vector.fma
+// CHECK: scf.for
+// CHECK-COUNT-1: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK-LABEL: @pixels
+func.func @pixels(%x: tensor<1x?x7x16xf32, ["h"]>, %w: tensor<1x16x64xf32>) -> tensor<1x?x7x64xf32, ["h"]> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 64 : i64, lanes = 64 : i64, mr = 4 : i64} : (tensor<1x?x7x16xf32, ["h"]>, tensor<1x16x64xf32>) -> tensor<1x?x7x64xf32, ["h"]>
+  return %0 : tensor<1x?x7x64xf32, ["h"]>
+}
+
+// -----
+
 // Weights of 16 bits are widened in registers, and the result of one K block is rounded there.
 
 // CHECK: func.func @matmul_0
