@@ -94,20 +94,30 @@ class WinogradEmitter(VectorEmitter):
 
     def _enter_border(self, batch: ir.Value, corner: Sequence[ir.Value], target: ir.Value) -> None:
         """Transform a tile partly outside the image. An image of dynamic size may have no pixel to
-        read."""
-        size = self.shape.size
+        read, and then the transforms are zeros."""
+        shape = self.shape
 
         def border() -> None:
             self._channels(self._border(batch, corner), target)
 
-        def nothing() -> None:
-            self._channels(lambda channel: [[self.splat(0)] * size for _ in range(size)], target)
+        def clear(number: ir.Value) -> None:
+            at = self.add(target, self.times(number, shape.entering))
+
+            def step(channel: ir.Value, registers: Registers) -> Registers:
+                self.store(self.splat(0), self.scratch, self.add(at, channel))
+                return registers
+
+            self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
 
         pixels = product(self.sizes.height, self.sizes.width)
         if isinstance(pixels, int):
             border()
         else:
-            self.choose(self.compare(arith.CmpIPredicate.ne, pixels, 0), border, nothing)
+            self.choose(
+                self.compare(arith.CmpIPredicate.ne, pixels, 0),
+                border,
+                lambda: self.repeat(0, shape.products, clear),
+            )
 
     def _channels(self, read: Callable[[ir.Value], list[Registers]], target: ir.Value) -> None:
         """Transform a tile, whose vectors `read` loads, for all of its channels."""
@@ -235,13 +245,16 @@ class WinogradEmitter(VectorEmitter):
         extents = (self.sizes.result_height, self.sizes.result_width)
         inside = self._all_inside(spot.corner, shape.tile, extents)
         source = self.add(accumulators, self.times(tile, shape.nr))
-        branches = scf.IfOp(inside, has_else=True)
-        with ir.InsertionPoint(branches.then_block):
-            self._pixels(spot, panel, source, self._write_all)
-            scf.YieldOp([])
-        with ir.InsertionPoint(branches.else_block):
-            self._pixels(spot, panel, source, self._write_inside(spot))
-            scf.YieldOp([])
+        write_inside = self._write_inside(spot)
+
+        def write(pixels: "_Pixels", values: Registers) -> None:
+            self.choose(
+                inside,
+                lambda: self._write_all(pixels, values),
+                lambda: write_inside(pixels, values),
+            )
+
+        self._pixels(spot, panel, source, write)
 
     def _pixels(
         self,
