@@ -1,4 +1,4 @@
-"""What follows a convolution of few pixels is computed with it, in the pipeline of the CPU."""
+"""Biases and activations of convolutions are computed with them, in the pipeline of the CPU."""
 
 import numpy as np
 import pytest
