@@ -1,8 +1,9 @@
 """Scalars that kernels take as arguments, because kernels are equal but for them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from ...mlir import ir
@@ -11,8 +12,11 @@ from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.registry import register
 from .hidden_constants import HiddenConstants
 
-MOST = 8
-"""Arguments that an op gets, at most: the runtime hands over 64 words in all."""
+_WORDS = 64
+"""Words of 32 bits that the runtime hands over to a dispatch, at most: each tensor and each named
+size takes two, a scalar one or two."""
+_SIZES = 8
+"""Named sizes for which a dispatch has room."""
 _BY_VALUE = {
     **dict.fromkeys(("arith.divf", "arith.remf", "arith.divsi", "arith.divui"), (1,)),
     **dict.fromkeys(("arith.remsi", "arith.remui", "arith.ceildivsi", "arith.floordivsi"), (1,)),
@@ -20,7 +24,8 @@ _BY_VALUE = {
     **dict.fromkeys(("math.powf", "math.fpowi", "math.ipowi"), (1,)),
 }
 """Operands, by number, of ops for which the backend has faster code if it knows them."""
-_PURE = ("arith.", "linalg.", "math.", "tensor.")
+_FUSED = ("linalg.", "tensor.")
+_PURE = ("arith.", "math.", *_FUSED)
 
 
 @register
@@ -48,31 +53,90 @@ class VaryingScalars(Pass):
         del state
         groups = defaultdict[object, list[_Constants]](list)
         for each in _computed_generics(op.operation):
-            found = _Constants()
+            found = _Constants(each)
             groups[tuple(_form(each, found))].append(found)
-        hidden = HiddenConstants(op.entry_block)
+        dispatches = FusibleOps(op.operation)
         for group in groups.values():
             columns = list(zip(*(each.values for each in group), strict=True))
-            varying = {column for column in columns if len(set(column)) > 1}
-            if len(varying) <= MOST:
-                for each in group:
-                    each.hide([column in varying for column in columns], hidden)
+            varying = {n for n, column in enumerate(columns) if len(set(column)) > 1}
+            for each in group if varying else ():
+                each.varying = varying
+                dispatches.use(each.op, {each.values[n] for n in varying})
+        hidden = HiddenConstants(op.entry_block)
+        for each in chain.from_iterable(groups.values()):
+            if dispatches.has_room(each.op):
+                each.hide(hidden)
 
 
 @dataclass
 class _Constants:
-    """The constants of an op, and the operands that are one of them, by number."""
+    """The constants of an op, the operands that are one of them, by number, and the numbers of
+    those in which equal ops differ."""
 
+    op: ir.Operation
     values: list[ir.Attribute] = field(default_factory=list[ir.Attribute])
     uses: list[tuple[ir.Operation, int, int]] = field(
         default_factory=list[tuple[ir.Operation, int, int]]
     )
+    varying: Collection[int] = ()
 
-    def hide(self, varying: Sequence[bool], hidden: HiddenConstants) -> None:
-        """Replace the constants that `varying` marks."""
+    def hide(self, hidden: HiddenConstants) -> None:
+        """Replace the constants in which equal ops differ."""
         for op, operand, number in self.uses:
-            if varying[number]:
+            if number in self.varying:
                 op.operands[operand] = hidden[self.values[number]]
+
+
+class FusibleOps:
+    """Ops of a function that the backend may fuse into one dispatch, and what that takes.
+
+    It computes a value with its reader, in the same block, if that is the only one.
+    """
+
+    def __init__(self, function: ir.Operation):
+        self._last: dict[ir.Operation, ir.Operation] = {}
+        """The op that ends the dispatch of each op."""
+        self._ops = defaultdict[ir.Operation, list[ir.Operation]](list)
+        self._scalars = defaultdict[ir.Operation, set[ir.Attribute]](set)
+        for op in reversed(list(ops_within(function))):
+            if op.name.startswith(_FUSED) and op.name != "tensor.empty":
+                reader = _only_reader(op)
+                last = op if reader is None else self._last.get(reader, op)
+                self._last[op] = last
+                self._ops[last].append(op)
+
+    def use(self, op: ir.Operation, scalars: Collection[ir.Attribute]) -> None:
+        """Let the dispatch of `op` take `scalars` as arguments."""
+        self._scalars[self._last[op]].update(scalars)
+
+    def has_room(self, op: ir.Operation) -> bool:
+        """Return whether the runtime hands over as much as the dispatch of `op` takes."""
+        last = self._last[op]
+        words = sum(1 if _width(each.type) <= 32 else 2 for each in self._scalars[last])
+        read = {x for each in self._ops[last] for x in each.operands if self._is_read(x, last)}
+        return words + 2 * (len(read) + len(last.results) + _SIZES) <= _WORDS
+
+    def _is_read(self, x: ir.Value, last: ir.Operation) -> bool:
+        """Return whether the dispatch that `last` ends reads `x`, a tensor, from memory."""
+        if not isinstance(x.type, ir.RankedTensorType):
+            return False
+        maker = None if isinstance(x.owner, ir.Block) else x.owner.operation
+        if maker is None:
+            return True
+        is_inner = maker in self._last and self._last[maker] == last
+        return maker.name != "tensor.empty" and not is_inner
+
+
+def _only_reader(op: ir.Operation) -> ir.Operation | None:
+    """The op of the same block that alone uses the results of `op`, once; or None."""
+    readers = [use.owner.operation for x in op.results for use in x.uses]
+    return readers[0] if len(readers) == 1 and readers[0].block == op.block else None
+
+
+def _width(type_: ir.Type) -> int:
+    """The width of a number of `type_` in bits."""
+    assert isinstance(type_, ir.FloatType | ir.IntegerType)
+    return type_.width
 
 
 def _computed_generics(function: ir.Operation) -> Iterator[ir.Operation]:

@@ -4,10 +4,13 @@ import re
 
 import ml_dtypes
 import numpy as np
+import pytest
 from node_list import NodeList
 from numerics import Const, build_model
 
 import graphc
+from graphc.mlir import ir
+from graphc.passes.infra.pipeline import run_pipeline
 
 WIDTH = 24
 DTYPES = [
@@ -61,3 +64,29 @@ def test_values():
     expected = graphc.compile(model, target="interpret").run(None, feeds)
     for actual, wanted in zip(graphc.compile(model).run(None, feeds), expected, strict=True):
         np.testing.assert_array_equal(actual, wanted)
+
+
+def _chain(length):
+    """Additions of different numbers, which the backend fuses."""
+    lines, x = ["#id = affine_map<(d0) -> (d0)>"], "%x"
+    lines += ["func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {"]
+    lines += ["%e = tensor.empty() : tensor<9xf32>"]
+    for n in range(length):
+        lines += [
+            f"%c{n} = arith.constant {n + 0.5} : f32",
+            f"%y{n} = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ['parallel']}}"
+            f" ins({x} : tensor<9xf32>) outs(%e : tensor<9xf32>) {{",
+            "^bb0(%a: f32, %out: f32):",
+            f"%s = arith.addf %a, %c{n} : f32",
+            "linalg.yield %s : f32 } -> tensor<9xf32>",
+        ]
+        x = f"%y{n}"
+    return "\n".join([*lines, f"return {x} : tensor<9xf32> }}"]).replace("'", '"')
+
+
+@pytest.mark.parametrize(("length", "hidden"), [(40, 40), (50, 0)])
+def test_a_dispatch_takes_no_more_than_the_runtime_hands_over(context, length, hidden):
+    """64 words, beside those of two tensors and of eight sizes."""
+    module = ir.Module.parse(_chain(length))
+    run_pipeline(module, "linalg-varying-scalars")
+    assert str(module).count('"util.optimization_barrier"') == hidden
