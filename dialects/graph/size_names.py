@@ -5,22 +5,30 @@ from typing import Any
 
 from ...mlir import ext, ir
 from ..symbolic import Dim
-from .base import graph_op, is_several
+from .base import GraphOp, graph_op, is_several
 from .shapes import ConstantOp
 from .types import type_of
 
 
 def names_in(operation: Any) -> set[str]:
-    """The names of sizes of the operands, results and attributes of an op, and of those in it."""
-    op: Any = graph_op(operation)
+    """The names of sizes of the operands, results and attributes of an op, and of those in it.
+
+    Ops of other dialects have none of their own.
+    """
+    op = graph_op(operation)
     if isinstance(op, ConstantOp):  # whose data may be large
         return set()
-    values = (*operation.operation.operands, *operation.operation.results)
-    found = names_of(size for value in values for size in type_of(value).shape)
-    for attribute in () if op is None else op.attrs.values():
-        found |= names_of(attribute if is_several(attribute) else (attribute,))
+    found = set[str]() if op is None else _own_names(op)
     for inner in _inner_ops(operation):
         found |= names_in(inner)
+    return found
+
+
+def _own_names(op: GraphOp) -> set[str]:
+    values = (*op.operation.operands, *op.operation.results)
+    found = names_of(size for value in values for size in type_of(value).shape)
+    for attribute in op.attrs.values():
+        found |= names_of(attribute if is_several(attribute) else (attribute,))
     return found
 
 

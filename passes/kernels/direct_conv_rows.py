@@ -270,7 +270,7 @@ class DirectConvRows(VectorEmitter, ABC):
 
         self.repeat(zero, borders, at_an_end)
 
-    def _parts_of_row(self) -> "_RowParts":
+    def _parts_of_row(self) -> _RowParts:
         """The pixels of a row that are computed, and those of them whose taps are all inside."""
         shape = self.shape
         stride, low = shape.strides[1], shape.low[1]
@@ -290,7 +290,7 @@ class DirectConvRows(VectorEmitter, ABC):
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
         self.accumulate(base, row, panel, offsets, self.taps_of(tile))
 
-    def _border_tile(self, start: ir.Value, row: ConvRow, panel: Panel, parts: "_RowParts") -> None:
+    def _border_tile(self, start: ir.Value, row: ConvRow, panel: Panel, parts: _RowParts) -> None:
         """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
         image is zero there, and the first or last pixel of the row is computed instead of those
         beyond."""

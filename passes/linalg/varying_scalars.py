@@ -55,7 +55,7 @@ class VaryingScalars(Pass):
         for each in _computed_generics(op.operation):
             found = _Constants(each)
             groups[tuple(_form(each, found))].append(found)
-        dispatches = FusibleOps(op.operation)
+        dispatches = _FusibleOps(op.operation)
         for group in groups.values():
             columns = list(zip(*(each.values for each in group), strict=True))
             varying = {n for n, column in enumerate(columns) if len(set(column)) > 1}
@@ -87,7 +87,7 @@ class _Constants:
                 op.operands[operand] = hidden[self.values[number]]
 
 
-class FusibleOps:
+class _FusibleOps:
     """Ops of a function that the backend may fuse into one dispatch, and what that takes.
 
     It computes a value with its reader, in the same block, if that is the only one.
@@ -128,9 +128,10 @@ class FusibleOps:
 
 
 def _only_reader(op: ir.Operation) -> ir.Operation | None:
-    """The op of the same block that alone uses the results of `op`, once; or None."""
-    readers = [use.owner.operation for x in op.results for use in x.uses]
-    return readers[0] if len(readers) == 1 and readers[0].block == op.block else None
+    """The op of the same block that alone uses the results of `op`; or None."""
+    readers = {use.owner.operation for x in op.results for use in x.uses}
+    reader = readers.pop() if len(readers) == 1 else None
+    return None if reader is None or reader.block != op.block else reader
 
 
 def _width(type_: ir.Type) -> int:

@@ -66,17 +66,18 @@ def test_values():
         np.testing.assert_array_equal(actual, wanted)
 
 
-def _chain(length):
-    """Additions of different numbers, which the backend fuses."""
+def _chain(length, reads):
+    """Additions of different numbers, which the backend fuses, to what is read several times."""
     lines, x = ["#id = affine_map<(d0) -> (d0)>"], "%x"
     lines += ["func.func @main(%x: tensor<9xf32>) -> tensor<9xf32> {"]
     lines += ["%e = tensor.empty() : tensor<9xf32>"]
     for n in range(length):
         lines += [
             f"%c{n} = arith.constant {n + 0.5} : f32",
-            f"%y{n} = linalg.generic {{indexing_maps = [#id, #id], iterator_types = ['parallel']}}"
-            f" ins({x} : tensor<9xf32>) outs(%e : tensor<9xf32>) {{",
-            "^bb0(%a: f32, %out: f32):",
+            f"%y{n} = linalg.generic {{indexing_maps = [{', '.join(['#id'] * (reads + 1))}],"
+            f" iterator_types = ['parallel']}} ins({', '.join([x] * reads)} : "
+            f"{', '.join(['tensor<9xf32>'] * reads)}) outs(%e : tensor<9xf32>) {{",
+            f"^bb0(%a: f32, {'%b: f32, ' * (reads - 1)}%out: f32):",
             f"%s = arith.addf %a, %c{n} : f32",
             "linalg.yield %s : f32 } -> tensor<9xf32>",
         ]
@@ -84,9 +85,10 @@ def _chain(length):
     return "\n".join([*lines, f"return {x} : tensor<9xf32> }}"]).replace("'", '"')
 
 
+@pytest.mark.parametrize("reads", [1, 2])
 @pytest.mark.parametrize(("length", "hidden"), [(40, 40), (50, 0)])
-def test_a_dispatch_takes_no_more_than_the_runtime_hands_over(context, length, hidden):
+def test_a_dispatch_takes_no_more_than_the_runtime_hands_over(context, length, hidden, reads):
     """64 words, beside those of two tensors and of eight sizes."""
-    module = ir.Module.parse(_chain(length))
+    module = ir.Module.parse(_chain(length, reads))
     run_pipeline(module, "linalg-varying-scalars")
     assert str(module).count('"util.optimization_barrier"') == hidden

@@ -4,10 +4,17 @@ import ml_dtypes
 import numpy as np
 import pytest
 from graph_programs import build_module, op_names
-from simplify_examples import N, c, column, counted
+from simplify_examples import FIRST, N, c, column, counted
 
 from graphc.dialects import graph
 from graphc.passes.infra.pipeline import run_pipeline
+
+
+def _conv(x, w):
+    """A convolution without padding and strides."""
+    around = {"strides": [1, 1], "dilations": [1, 1], "low": [0, 0], "high": [0, 0]}
+    return graph.conv(x, w, **around, groups=1, layout=FIRST)
+
 
 LEFT_ALONE = [
     (
@@ -48,30 +55,12 @@ LEFT_ALONE = [
     ("another constant", lambda x: graph.add(x, c(1)), ("3xf32",)),
     (
         "a column convolved by dequantized weights",
-        lambda x, w: graph.conv(
-            x,
-            graph.dequantize(w, c(0.5), c(0, np.int8), to=np.dtype(np.float32)),
-            strides=[1, 1],
-            dilations=[1, 1],
-            low=[0, 0],
-            high=[0, 0],
-            groups=1,
-            layout="channels_first",
-        ),
+        lambda x, w: _conv(x, graph.dequantize(w, c(0.5), c(0, np.int8), to=np.dtype(np.float32))),
         ("1x2x5x1xf32", "3x2x3x1xi8"),
     ),
     (
         "a pixel and its tap",
-        lambda x, w: graph.conv(
-            x,
-            w,
-            strides=[1, 1],
-            dilations=[1, 1],
-            low=[0, 0],
-            high=[0, 0],
-            groups=1,
-            layout="channels_first",
-        ),
+        _conv,
         ("nx2x1x1xf32", "3x2x1x1xf32"),
     ),
     ("a constant tensor", lambda x: graph.mul(x, c([1, 1, 1])), ("3xf32",)),
