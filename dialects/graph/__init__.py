@@ -70,7 +70,8 @@ from .random import *
 from .reassociation import reassociation
 from .recurrent import *
 from .reduction import *
-from .regions import UNLIMITED, AnyRank, Iteration, RankError, if_, loop
+from .region_draft import RankError
+from .regions import UNLIMITED, AnyRank, Iteration, if_, loop
 from .resampling import *
 from .rois import *
 from .shape_constraints import AtMost, Equal, NotNegative, ShapeConstraint, collect_constraints

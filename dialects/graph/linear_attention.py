@@ -17,7 +17,8 @@ from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, tuple_
 from .contraction import matmul
 from .elementwise import add, mul, sub
 from .movement import element_count, reshape, slice_, transpose
-from .regions import FreshName, Iteration, loop
+from .region_draft import FreshName
+from .regions import Iteration, loop
 from .shapes import splat_like
 from .traits import MixedPrecision
 from .types import TensorType, type_of

@@ -48,9 +48,11 @@ class LoopHistory:
         yielded: Sequence[ir.Value],
         expected: Mapping[int, InductionVariable],
         iteration: Dim,
+        count: Size | None,
     ) -> bool:
         """Note the induction variables of `block`, in which the `expected` ones are computed from
-        the number of the iteration. Return whether one of them is none."""
+        the number of the iteration, of `count` (None: any number). Return whether one of them is
+        none."""
         wrong = {
             number
             for number, variable in expected.items()
@@ -59,7 +61,7 @@ class LoopHistory:
         self.refuted |= wrong
         for number in wrong:
             del self.steps[number]
-        for number, variable in induction_variables(block, initial, yielded).items():
+        for number, variable in induction_variables(block, initial, yielded, count).items():
             if number not in self.refuted:
                 self.steps[number] = variable.step
         return bool(wrong)

@@ -7,7 +7,6 @@ ys = loop(initial, body, fresh, count=n)
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any
 
 import numpy as np
 
@@ -18,10 +17,8 @@ from .base import TypeRuleError, create
 from .control_flow import (
     ForOp,
     IfOp,
-    RegionOp,
     WhileOp,
     YieldAllOp,
-    bound_names,
     terminator,
     yielded_types,
 )
@@ -34,13 +31,18 @@ from .loop_history import (
 )
 from .loop_state import Appended, State, Unchanged, reduce_state, use_unchanged
 from .movement import expand, reshape
+from .region_draft import FreshName, RegionDraft, ResultNaming
 from .shapes import constant
 from .symbolic_values import known_sizes
-from .trip_count import InductionVariable, TripCount, as_value, trip_count, use_iteration
-from .types import TensorType, to_mlir, type_of
-
-FreshName = Callable[[str], str]
-"""A name for a size from a hint, unique in the program."""
+from .trip_count import (
+    InductionVariable,
+    TripCount,
+    as_value,
+    facts_of_conditions,
+    trip_count,
+    use_iteration,
+)
+from .types import TensorType, type_of
 
 AnyRank = Callable[[int, int], bool]
 """``any_rank(i, rank)``: whether nothing sees how many leading axes of size 1 result `i` has, up to
@@ -62,7 +64,7 @@ def if_(
     Sizes in which the branches differ get names by `fresh`. TypeRuleError when the results differ
     in number, element type or, if `any_rank` does not permit it, rank.
     """
-    with _Draft() as draft:
+    with RegionDraft() as draft:
         blocks = [draft.add_block(body) for body in (then_body, else_body)]
         if len({len(yielded_types(block)) for block in blocks}) > 1:
             counts = " and ".join(str(len(yielded_types(block))) for block in blocks)
@@ -71,7 +73,7 @@ def if_(
         for block in blocks:
             _lower_yielded(block, ranks)
         branches = list(map(yielded_types, blocks))
-        naming = _Naming(fresh, draft.inner_names())
+        naming = ResultNaming(fresh, draft.inner_names())
         results = [
             naming.join(a, b, f"branch_{i}") for i, (a, b) in enumerate(zip(*branches, strict=True))
         ]
@@ -113,10 +115,6 @@ def _lower_yielded(block: ir.Block, ranks: Sequence[int | None], leading: int = 
     with ir.InsertionPoint(end), end.location:
         for index, rank in enumerate(ranks, leading):
             end.operands[index] = _lower(end.operands[index], rank)
-
-
-class RankError(TypeRuleError):
-    """A value whose rank would depend on the run; a tensor type has one rank."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,7 @@ class _LoopDraft:
     ) -> tuple[list[TensorType], list[ir.Value] | None]:
         """The types that carried values have after an iteration too, and the results of the loop
         if these are the types that were assumed."""
-        with _Draft() as draft:
+        with RegionDraft() as draft:
             conditions: list[ir.Value] = []
 
             def iterate(*carried: ir.Value) -> list[ir.Value]:
@@ -256,19 +254,26 @@ class _LoopDraft:
                 return general, None
             return general, self._finish(draft, block, leading)
 
+    def _within(self) -> list[int | Dim]:
+        """Sizes that are 0 at least in an iteration, as the loop is limited."""
+        return [] if self.count == UNLIMITED else [self.count - 1 - Dim.symbol(self.index)]
+
     def _facts(self) -> list[int | Dim]:
         """Sizes that are taken to be 0 at least in an iteration."""
-        index = Dim.symbol(self.index)
-        within = [] if self.count == UNLIMITED else [self.count - 1 - index]
-        return within if self.assumed is None else [*within, *self.assumed(index)]
+        assumed = [] if self.assumed is None else self.assumed(Dim.symbol(self.index))
+        return [*self._within(), *assumed]
 
-    def _learns(self, draft: "_Draft", block: ir.Block, leading: int) -> bool:
+    def _learns(self, draft: "RegionDraft", block: ir.Block, leading: int) -> bool:
         """Find the induction variables of `block`, and the trip count; return whether another
         attempt is due that knows them."""
         index = Dim.symbol(self.index)
         use_unchanged(block, self.initial, leading)
         yielded = list(terminator(block).operands)[leading:]
-        wrong = self.history.note_steps(block, self.initial, yielded, self.variables, index)
+        most = None if self.count == UNLIMITED else self.count
+        with assuming(self._within()):
+            wrong = self.history.note_steps(
+                block, self.initial, yielded, self.variables, index, most
+            )
         found = self.history.variables(self.initial)
         use_iteration(block, found, index)
         inner = {self.index} | self._own_names() | draft.inner_names()
@@ -276,11 +281,8 @@ class _LoopDraft:
         if may_learn:
             self.history.dtype = dtype_of_positions(block)
         if leading:
-            self.trips = trip_count(
-                self.condition, terminator(block).operands[0], index, inner, self.count, UNLIMITED,
-                self.history.dtype,
-            )  # fmt: skip
-        self.learned = None if self.trips is None else self.trips.facts
+            with assuming(self._within()):
+                self._learn_from(terminator(block).operands[0], inner)
         assumed, holds = (
             set[int | Dim]() if facts is None else set(facts(index))
             for facts in (self.assumed, self.learned)
@@ -291,6 +293,18 @@ class _LoopDraft:
             self.is_ignorant = True
         self.variables = found
         return self.is_ignorant
+
+    def _learn_from(self, condition: ir.Value, inner: set[str]) -> None:
+        """Find the trip count of a loop that the `condition` of the next iteration ends, and what
+        is true of iterations. `inner` sizes mean nothing outside."""
+        index, dtype = Dim.symbol(self.index), self.history.dtype
+        self.trips = trip_count(
+            self.condition, condition, index, inner, self.count, UNLIMITED, dtype
+        )
+        if self.trips is not None:
+            self.learned = self.trips.facts
+        else:
+            self.learned = facts_of_conditions(self.condition, condition, index, inner, dtype)
 
     def _placeholders(
         self, block: ir.Block, before: Sequence[TensorType], yielded: Sequence[TensorType]
@@ -304,7 +318,7 @@ class _LoopDraft:
 
     def _zeros(self, type_: TensorType, inner: set[str]) -> ir.Value:
         """A value that may be carried like one of `type_`; sizes of `inner` names are 1."""
-        naming = _Naming(self.fresh, {self.index} | inner)
+        naming = ResultNaming(self.fresh, {self.index} | inner)
         shape = [size if naming.leaves(size) else 1 for size in type_.shape]
         return expand(constant(value=np.zeros([1] * len(shape), type_.dtype)), shape=shape)
 
@@ -313,7 +327,7 @@ class _LoopDraft:
     ) -> TensorType:
         """The type of carried value `index`, given those before and after an iteration. `own` are
         names of sizes that it did not have before the first one."""
-        naming = _Naming(self.fresh, ())
+        naming = ResultNaming(self.fresh, ())
         joined = naming.join(argument, yielded, f"carried_{index}")
         pairs = zip(argument.shape, joined.shape, strict=True)
         return argument.with_shape(old if str(old) in own else new for old, new in pairs)
@@ -335,7 +349,7 @@ class _LoopDraft:
             return []
         return [constant(value=np.array(True))]
 
-    def _finish(self, draft: "_Draft", block: ir.Block, leading: int) -> list[ir.Value]:
+    def _finish(self, draft: "RegionDraft", block: ir.Block, leading: int) -> list[ir.Value]:
         inner = {self.index} | self._own_names() | draft.inner_names()
         if self.trips is not None:
             self._count(block, self.trips)
@@ -382,11 +396,11 @@ class _LoopDraft:
         self.count, self.condition = trips.count, None
 
     def _finish_reduced(
-        self, draft: "_Draft", leading: int, yielded: Sequence[TensorType]
+        self, draft: "RegionDraft", leading: int, yielded: Sequence[TensorType]
     ) -> list[ir.Value]:
         collected = yielded[len(self.arguments) :]
         own = self._own_names()
-        naming = _Naming(self.fresh, {self.index} | own | draft.inner_names())
+        naming = ResultNaming(self.fresh, {self.index} | own | draft.inner_names())
         results = [naming.leave(t, f"final_{i}") for i, t in enumerate(self.arguments)]
         count = self.count
         if leading:
@@ -410,83 +424,3 @@ class _LoopDraft:
 def _is_true(condition: ir.Value | None) -> bool:
     """Return whether `condition` is known to hold (None always does)."""
     return condition is None or known_sizes(condition) == (1,)
-
-
-class _Naming:
-    """Names for the sizes that results have outside a region, where `inner` names mean nothing."""
-
-    def __init__(self, fresh: FreshName, inner: Collection[str]):
-        self.fresh, self.inner = fresh, inner
-        self.names: list[str] = []
-
-    def fresh_size(self, hint: str) -> Dim:
-        self.names.append(self.fresh(hint))
-        return Dim.symbol(self.names[-1])
-
-    def join(self, a: TensorType, b: TensorType, hint: str) -> TensorType:
-        """The type of a value that is of type `a` or `b`."""
-        if a.dtype != b.dtype:
-            raise TypeRuleError(f"a value is {a} or {b}, of different element type")
-        if a.rank != b.rank:
-            raise RankError(f"a value is {a} or {b}, of different rank")
-        sizes = enumerate(zip(a.shape, b.shape, strict=True))
-        return a.with_shape(
-            x if x == y and self.leaves(x) else self.fresh_size(f"{hint}_{axis}")
-            for axis, (x, y) in sizes
-        )
-
-    def leave(self, type_: TensorType, hint: str) -> TensorType:
-        """The type that a value of `type_` has outside."""
-        return self.join(type_, type_, hint)
-
-    def leaves(self, size: int | Dim) -> bool:
-        """Return whether `size` means something outside."""
-        return isinstance(size, int) or not size.symbols() & set(self.inner)
-
-
-class _Draft:
-    """An op with regions before its results are known: they follow from what the regions yield.
-
-    The blocks are built in a stand-in, where they see the values around them, and then moved.
-    """
-
-    def __enter__(self) -> "_Draft":
-        self._stand_in = ir.Operation.create(IfOp.OPERATION_NAME, regions=2)
-        self.blocks: list[ir.Block] = []
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stand_in.erase()
-
-    def add_block(
-        self,
-        build: Callable[..., Sequence[ir.Value]],
-        arguments: Sequence[TensorType] = (),
-    ) -> ir.Block:
-        """The block of the next region: what `build` builds on its arguments, and returns."""
-        region = self._stand_in.regions[len(self.blocks)]
-        locations = [ir.Location.current] * len(arguments)
-        block = ir.Block.create_at_start(region, list(map(to_mlir, arguments)), locations)
-        self.blocks.append(block)
-        with ir.InsertionPoint(block):
-            create(YieldAllOp, [list(build(*block.arguments))], {}, [])
-        return block
-
-    def inner_names(self) -> set[str]:
-        """The names of sizes that are bound in the blocks."""
-        return set[str]().union(*map(bound_names, self.blocks))
-
-    def finish(
-        self,
-        op_class: type[RegionOp],
-        operands: Sequence[Any],
-        attributes: dict[str, Any],
-        results: Sequence[TensorType],
-    ) -> list[ir.Value]:
-        """The results of an op of `op_class` that has the blocks."""
-        kinds = op_class.attribute_kinds
-        written = {name: kinds[name].write(value) for name, value in attributes.items()}
-        made = create(op_class, operands, written, results, regions=len(self.blocks)).operation
-        for region, block in zip(made.regions, self.blocks, strict=True):
-            block.append_to(region)
-        return list(made.results)

@@ -10,7 +10,7 @@ Such a loop is one of known length: the host need not wait for its condition, an
 positions that it knows.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,7 +25,8 @@ from .shapes import ConstantOp, constant, require, sizes
 from .symbolic_values import EXACT, known_sizes
 from .types import is_float, type_of
 
-_MOST = {dtype: most - (1 << 10) for dtype, most in EXACT.items()}
+_MARGIN = 1 << 10
+_MOST = {dtype: most - _MARGIN for dtype, most in EXACT.items()}
 """Magnitudes up to which loops may count in floats: positions somewhat further are exact, too."""
 
 _COUNTING = (np.dtype(np.int32), np.dtype(np.int64))
@@ -54,34 +55,79 @@ class InductionVariable:
 
 
 def induction_variables(
-    block: ir.Block, initial: Sequence[ir.Value], yielded: Sequence[ir.Value]
+    block: ir.Block,
+    initial: Sequence[ir.Value],
+    yielded: Sequence[ir.Value],
+    count: Size | None,
 ) -> dict[int, InductionVariable]:
-    """The arguments of `block`, the body of a loop, that are induction variables, by number."""
+    """The arguments of `block`, the body of a loop of `count` iterations at most (None: any
+    number), that are induction variables, by number."""
     found: dict[int, InductionVariable] = {}
     for number, (argument, first, after) in enumerate(
         zip(block.arguments, initial, yielded, strict=False)
     ):
-        type_, step = type_of(argument), _step(argument, after)
+        type_ = type_of(argument)
         is_scalar = type_.dtype in _COUNTING and all(size == 1 for size in type_.shape)
-        start = known_sizes(first) if is_scalar and step is not None else None
-        if start is not None and step is not None:
-            found[number] = InductionVariable(start[0], step)
+        step = _step(argument, after) if is_scalar else None
+        start = None if step is None else known_sizes(first)
+        if step is None or start is None:
+            continue
+        variable = InductionVariable(start[0], step.size)
+        if step.dtype is None or _stays_exact(variable, count, _MOST[step.dtype]):
+            found[number] = variable
     return found
 
 
-def _step(argument: ir.Value, after: ir.Value) -> int | None:
-    """The constant that an iteration adds to `argument`, if there is one."""
-    op = graph_op(after.owner)
-    name = None if op is None else op.operation.name
-    if op is None or name not in ("graph.add", "graph.sub"):
+@dataclass(frozen=True)
+class _Step:
+    """A constant that an iteration adds, in floats of `dtype` if that is not None."""
+
+    size: int
+    dtype: np.dtype | None
+
+
+def _step(argument: ir.Value, after: ir.Value) -> _Step | None:
+    """The constant that an iteration adds to `argument`, if there is one. Exporters add in floats,
+    too, and add 0 where they copy."""
+    size, reach, dtype, value = 0, 0, None, after
+    while value != argument:
+        op, type_ = graph_op(value.owner), type_of(value)
+        if op is None or any(extent != 1 for extent in type_.shape):
+            return None
+        if type_.dtype in EXACT:
+            dtype = type_.dtype if dtype is None else min(dtype, type_.dtype, key=EXACT.__getitem__)
+        elif type_.dtype not in _COUNTING:
+            return None
+        if isinstance(op, CastOp | ReshapeOp):
+            value = op.x
+            continue
+        added = _added(op)
+        if added is None:
+            return None
+        value, size, reach = added[0], size + added[1], reach + abs(added[1])
+    return None if dtype is not None and reach > _MARGIN else _Step(size, dtype)
+
+
+def _added(op: GraphOp) -> tuple[ir.Value, int] | None:
+    """The value to which `op` adds a constant, and the constant; None if it does anything else."""
+    name = op.operation.name
+    if name not in ("graph.add", "graph.sub"):
         return None
     a, b = op.operation.operands
-    if name == "graph.add" and b == argument:
-        a, b = b, a
-    step = known_sizes(b) if a == argument else None
-    if step is None or not isinstance(step[0], int):
+    constant_ = known_sizes(b)
+    if constant_ is None and name == "graph.add":
+        a, constant_ = b, known_sizes(a)
+    if constant_ is None or not isinstance(constant_[0], int):
         return None
-    return step[0] if name == "graph.add" else -step[0]
+    return a, constant_[0] if name == "graph.add" else -constant_[0]
+
+
+def _stays_exact(variable: InductionVariable, count: Size | None, most: int) -> bool:
+    """Return whether `variable` stays within `most` in `count` iterations."""
+    if count is None:
+        return False
+    ends = (variable.first, variable.at(count))
+    return all(at_least(most, end) and at_least(end, -most) for end in ends)
 
 
 def use_iteration(block: ir.Block, found: dict[int, InductionVariable], iteration: Dim) -> None:
@@ -113,6 +159,11 @@ class Bound:
     def rest(self) -> Size:
         """This is more than 0 if the condition holds."""
         return self.high - self.low + self.more
+
+    @property
+    def is_exact(self) -> bool:
+        """True if floats hold what is compared, whatever the sizes."""
+        return self.dtype is None or at_least(_MOST[self.dtype], self.high)
 
     def computed_in(self, dtype: np.dtype | None) -> "Bound":
         """The condition, with positions in `dtype`."""
@@ -158,7 +209,7 @@ class TripCount:
     def require_exact(self) -> None:
         """Emit checks that integers which are compared as floats are exact."""
         for bound in self.bounds:
-            if bound.dtype is not None and not at_least(_MOST[bound.dtype], bound.high):
+            if bound.dtype is not None and not bound.is_exact:
                 most = constant(value=np.array(_MOST[bound.dtype], np.int64))
                 message = f"a loop counts in {bound.dtype}, further than that is exact"
                 require(less_or_equal(as_value(bound.high, most), most), message=message)
@@ -190,15 +241,11 @@ def trip_count(
         return None
     bounds, steps = list[Bound](), list[int]()
     for bound in conditions:
-        in_floats = bound.computed_in(dtype)
-        if _step_of(in_floats, iteration) is not None:
-            bound = in_floats
-        start, step = bound.at(iteration, -1), _step_of(bound, iteration)
-        symbols = (size.symbols() for size in (start.low, start.high) if isinstance(size, Dim))
-        if step is None or any(not names.isdisjoint(inner) for names in symbols):
+        start = _start_of(bound, iteration, inner, dtype)
+        if start is None:
             return None
-        bounds.append(start)
-        steps.append(step)
+        bounds.append(start[0])
+        steps.append(start[1])
     required = [bound.rest for bound in before]
     always = {number for number, bound in enumerate(bounds) if bound.rest not in required}
     if not set(required) <= {bound.rest for bound in bounds}:
@@ -225,6 +272,41 @@ def _step_of(bound: Bound, iteration: Dim) -> int | None:
     return step
 
 
+def facts_of_conditions(
+    first: ir.Value | None,
+    condition: ir.Value,
+    iteration: Dim,
+    inner: Collection[str],
+    dtype: np.dtype | None = None,
+) -> Callable[[Dim], list[Size]]:
+    """Facts about iterations of a loop that `condition` may end for other reasons, too: what those
+    of its conditions say that compare induction variables. See `trip_count`."""
+    required = [bound.rest for bound in _conjuncts(first)[0]]
+    found = list[tuple[Bound, int]]()
+    for bound in _conjuncts(condition)[0]:
+        start = _start_of(bound, iteration, inner, dtype)
+        if start is None or not start[0].is_exact:
+            continue
+        if start[0].rest in required or at_least(start[0].rest, 1):
+            found.append(start)
+    return lambda index: [fact for bound, step in found for fact in bound.facts(step, index)]
+
+
+def _start_of(
+    bound: Bound, iteration: Dim, inner: Collection[str], dtype: np.dtype | None
+) -> tuple[Bound, int] | None:
+    """The `bound` of the first iteration, from that of the next one after `iteration`, and by how
+    much its rest falls in an iteration; None if it does not, or depends on `inner` sizes."""
+    in_floats = bound.computed_in(dtype)
+    if _step_of(in_floats, iteration) is not None:
+        bound = in_floats
+    start, step = bound.at(iteration, -1), _step_of(bound, iteration)
+    symbols = (size.symbols() for size in (start.low, start.high) if isinstance(size, Dim))
+    if step is None or any(not names.isdisjoint(inner) for names in symbols):
+        return None
+    return start, step
+
+
 def first_bounds(condition: ir.Value | None) -> list[Bound] | None:
     """The conditions of the first iteration (None: it runs); None if one is of others."""
     return [] if condition is None or known_sizes(condition) == (1,) else bounds_of(condition)
@@ -232,19 +314,41 @@ def first_bounds(condition: ir.Value | None) -> list[Bound] | None:
 
 def bounds_of(condition: ir.Value) -> list[Bound] | None:
     """The conditions that must all hold for `condition` to; None if one is of others."""
-    waiting, found = [condition], list[Bound]()
+    found, others = _conjuncts(condition)
+    return None if others else found
+
+
+def _conjuncts(condition: ir.Value | None) -> tuple[list[Bound], bool]:
+    """The comparisons of sizes that must all hold for `condition` to, and whether anything else
+    must, too. None always holds."""
+    waiting = [] if condition is None else [condition]
+    found, others = list[Bound](), False
     while waiting:
         op = graph_op(waiting.pop().owner)
-        if isinstance(op, ReshapeOp | CastOp) and type_of(op.x).dtype == np.bool_:
-            waiting.append(op.x)
+        if op is not None and (same := _same_truth(op)) is not None:
+            waiting.append(same)
         elif op is not None and op.operation.name == "graph.and":
             waiting += reversed(list(op.operation.operands))
-        else:
-            bound = None if op is None else _bound(op)
-            if bound is None:
-                return None
+        elif op is not None and (bound := _bound(op)) is not None:
             found.append(bound)
-    return found
+        else:
+            others = True
+    return found, others
+
+
+def _same_truth(op: GraphOp) -> ir.Value | None:
+    """An operand of `op` that is true, or not 0, exactly if its result is: exporters copy by adding
+    0."""
+    if isinstance(op, ReshapeOp | CastOp):
+        return op.x if _is_truth(op.x) else None
+    added = _added(op)
+    return added[0] if added is not None and added[1] == 0 and _is_truth(added[0]) else None
+
+
+def _is_truth(value: ir.Value) -> bool:
+    """Return whether `value` is of booleans, or of integers that were."""
+    dtype = type_of(value).dtype
+    return dtype == np.bool_ or dtype in _COUNTING
 
 
 def _bound(op: GraphOp) -> Bound | None:
