@@ -3,16 +3,21 @@
 from typing import Any
 
 from ....dialects import graph
-from ...infra.query import producer
+from ...infra.query import constant_scalar, producer
 from ...infra.rewrite import rewrite
 from .operands import right_scalar, scalar_operand
 
 
 @rewrite(graph.AddOp)
 def add_zero(op: graph.BinaryOp) -> Any:
-    """``x + 0  -->  x``. Exact, but ``-0.0 + 0.0`` stays ``-0.0``."""
-    found = scalar_operand(op)
-    return found[0] if found is not None and found[1] == 0 else None
+    """``x + 0  -->  x``, reshaped if the zero has more axes, as Paddle copies scalars. Exact, but
+    ``-0.0 + 0.0`` stays ``-0.0``."""
+    shape = graph.type_of(op.operation.results[0]).shape
+    for x, c in ((op.a, op.b), (op.b, op.a)):
+        is_whole = graph.element_count(graph.type_of(x).shape) == graph.element_count(shape)
+        if is_whole and constant_scalar(c) == 0:
+            return x if graph.type_of(x).shape == shape else graph.reshape(x, shape=shape)
+    return None
 
 
 @rewrite(graph.SubOp)

@@ -1,4 +1,4 @@
-"""Indices that are known to visit everything in order, and picks of sizes. All are exact.
+"""Indices that are known to count positions in order, and picks of sizes. All are exact.
 
 Exporters write ``mask[batch, key]`` with ranges for the indices, and compare ranges with 0.
 """
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....dialects import graph
+from ....dialects.symbolic import at_least
 from ....mlir import ir
 from ...infra.query import constant_array, producer
 from ...infra.rewrite import rewrite
@@ -117,6 +118,31 @@ def _one_of_each_row(indices: ir.Value, type_: graph.TensorType) -> ir.Value | N
     return unexpanded(indices) if is_column else None
 
 
+@rewrite(graph.ScatterElementsOp)
+def scatter_of_slice(op: graph.ScatterElementsOp) -> Any:
+    """``scatter_elements(x, expand(range), updates)  -->  tensor_scatter(x, updates)`` where the
+    range is along the axis, and updates are as long as `x` along the others. Paddle assigns to
+    slices so, in loops over the steps of a decoder."""
+    x, indices = graph.type_of(op.x), graph.type_of(op.indices)
+    form, axis = affine(op.indices), op.axis
+    if op.reduction != "none" or axis == 0 or form is None or indices.shape[axis] == 0:
+        return None
+    steps = [0] * x.rank
+    steps[axis] = 0 if indices.shape[axis] == 1 else 1
+    if list(form.strides) != steps or not at_least(form.offset, 0):
+        return None
+    if indices.shape[:axis] + indices.shape[axis + 1 :] != x.shape[:axis] + x.shape[axis + 1 :]:
+        return None
+    begin = graph.sizes(sizes=[form.offset])
+    return graph.tensor_scatter(op.x, op.updates, begin, None, axis=axis, used=0)
+
+
+@rewrite(graph.RangeOp)
+def range_of_one(op: graph.RangeOp) -> Any:
+    """A range of one number  -->  ``reshape(start)``."""
+    return graph.reshape(op.start, shape=[1]) if op.attrs["size"] == 1 else None
+
+
 @rewrite(graph.GreaterOrEqualOp, graph.GreaterOp, graph.LessOrEqualOp, graph.LessOp)
 def comparison_decided(op: graph.BinaryOp) -> Any:
     """``range >= 0  -->  true``, and other comparisons that the least difference decides."""
@@ -151,6 +177,8 @@ REWRITES = (
     gather_of_run,
     gather_nd_in_order,
     scatter_of_rows,
+    scatter_of_slice,
+    range_of_one,
     comparison_decided,
     logical_constant,
 )

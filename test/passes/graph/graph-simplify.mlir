@@ -16,9 +16,9 @@ func.func @neutral(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %3 : tensor<4xf32>
 }
 
-// A constant of higher rank changes the shape, and 0 - x is not x.
+// A zero of higher rank changes the shape alone, and 0 - x is not x.
 // CHECK-LABEL: @not_neutral
-// CHECK: graph.add
+// CHECK: "graph.reshape"(%arg0) {shape = [1, 4]}
 // CHECK: graph.sub
 func.func @not_neutral(%x: tensor<4xf32>) -> (tensor<1x4xf32>, tensor<4xf32>) {
   %c = "graph.constant"() {value = dense<0.0> : tensor<1x1xf32>} : () -> tensor<1x1xf32>

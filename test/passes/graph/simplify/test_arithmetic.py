@@ -58,6 +58,7 @@ EXAMPLES = [
     ),
     Example("add-zero", lambda x: graph.add(c(0, np.int32), x), [], INT),
     Example("add-zero", lambda x: graph.add(x, c(-0.0)), []),
+    Example("add-zero", lambda x: graph.add(x, c([0], np.int64)), ["reshape"], ("i64",)),
 ]
 
 

@@ -77,6 +77,27 @@ EXAMPLES = [
         ["scatter_nd"],
         ("3x2xf32", "3x2xf32"),
     ),
+    Example(
+        "scatter-of-slice",
+        lambda x, updates, _: graph.scatter_elements(
+            x,
+            graph.expand(
+                graph.reshape(graph.add(counted(2), graph.sizes(sizes=[N])), shape=[1, 2, 1]),
+                shape=[3, 2, 4],
+            ),
+            updates,
+            axis=1,
+            reduction="none",
+        ),
+        ["sizes", "tensor_scatter"],
+        ("3x9x4xf32", "3x2x4xf32", "nxf32"),
+    ),
+    Example(
+        "range-of-one",
+        lambda x: graph.range_(x, c(1, np.int64), size=1),
+        ["reshape"],
+        ("i64",),
+    ),
 ]
 
 
