@@ -24,6 +24,7 @@ _COMPOSITES = (
 )
 _MERGED = (
     "graph-fold-batch-norm",  # while convolution and normalisation are still neighbours
+    "graph-fold-loop-arguments",  # what copies of variables have become equal
     "graph-loop-invariant-code-motion",  # before patterns that end at what a loop computes
     "graph-hoist-loop-matmuls",  # matmuls that need not wait for one another
     "graph-merge-matmuls",  # Q, K and V in one contraction
