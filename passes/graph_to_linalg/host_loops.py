@@ -10,10 +10,11 @@ from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from . import loops
-from .aliasing import owned_zeros
+from .aliasing import copy, owned_zeros
 from .lowering import Lowering, Size
 from .movement import extract_slice, insert_slice
 from .regions import bind_axes, cast_all, lower_block
+from .updated_state import updated_in_place
 
 INITIAL_CAPACITY = 16
 """Initial capacity for collected values whose number is not known."""
@@ -62,6 +63,7 @@ class _State:
     def __init__(self, ctx: Lowering, op: graph.LoopOp, capacity: ir.Value):
         self.ctx, self.op = ctx, op
         self.types = [graph.type_of(argument) for argument in op.body.arguments]
+        self.updated = updated_in_place(op)
         elements = [graph.type_of(value) for value in op.yielded[1]]
         results = [graph.type_of(value) for value in op.operation.results]
         self.carried_results = results[: len(self.types)]
@@ -75,11 +77,16 @@ class _State:
     def initial(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
         """The state before the first iteration."""
         start = cast_all(self.ctx, carried, self.types)
+        for number in self.updated:
+            start[number] = copy(start[number])
         return [*start, *(stack.initial() for stack in self.stacks)]
 
-    def owned(self, start: Sequence[ir.Value]) -> range:
-        """The numbers of the stacks in the whole state of the loop, of which they come last."""
-        return range(len(start) - len(self.stacks), len(start))
+    def owned(self, start: Sequence[ir.Value]) -> list[int]:
+        """The numbers in the whole state of the loop of what has memory of its own: updated values,
+        and stacks, which come last."""
+        stacks = range(len(start) - len(self.stacks), len(start))
+        leading = stacks.start - len(self.types)
+        return [*(leading + number for number in self.updated), *stacks]
 
     def iterate(
         self, index: ir.Value, state: Sequence[ir.Value]
@@ -179,8 +186,8 @@ class _Stack:
             larger = Dim.symbol(f"{self.index}.larger")
             ctx.bind(str(larger), arith.maxsi(twice, self.capacity))
             empty = ctx.empty(self.result.with_shape((larger, *self.element.shape)))
-            copy = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
-            return ctx.cast(copy, self.type)
+            larger_stack = insert_slice(ctx, stack, empty, [0] * self.type.rank, self.type.shape)
+            return ctx.cast(larger_stack, self.type)
 
     def finish(self, stack: ir.Value, count: ir.Value) -> ir.Value:
         """The `count` collected elements."""

@@ -1,7 +1,13 @@
 """Memory of the values that loops carry, collect and capture."""
 
 import numpy as np
+import pytest
 from control_flow_models import check, floats, parse
+
+from graphc.dialects import graph
+from graphc.frontend.onnx import import_onnx
+from graphc.passes.graph_to_linalg.updated_state import updated_in_place
+from graphc.passes.infra.query import ops_within
 
 
 def test_equal_starts_do_not_share_memory():
@@ -130,3 +136,40 @@ def test_kernels_with_loops_of_their_own():
     )
     feeds = {"x": floats(3, 6), "start": floats(3, 6, seed=8), "trips": np.array(4)}
     check(model, feeds, feeds | {"trips": np.array(1)})
+
+
+_UPDATE = """
+    c1 = Identity (c)
+    one = Constant <value_ints: ints = [1]> ()
+    at = Reshape (i, one)
+    indices = Unsqueeze (at, axis)
+    row = Gather (x, i)
+    update = Unsqueeze (row, axis)
+"""
+_BODIES = {
+    "updated": ("p1 = ScatterND (p, indices, update)", "p1", [0]),
+    "read before": ("p1 = ScatterND (p, indices, update)", "p", []),
+    "collected": ("p1 = ScatterND (p, indices, update)", None, []),
+    "read as updates": ("more = Gather (p, at)\n p1 = ScatterND (p, indices, more)", "p1", []),
+}
+"""The ops of an iteration, what it sums (None: it collects all of ``p1``), and what is expected."""
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_what_an_iteration_updates_is_not_copied(name):
+    body, summed, updated = _BODIES[name]
+    sums = "float[l]" if summed else "float[l, n, t]"
+    last = f"sum = ReduceSum <keepdims = 0> ({summed})" if summed else "sum = Transpose (p1)"
+    model = parse(
+        f"(float[t, n] x, float[t, n] start, int64 trips) => (float[t, n] a, {sums} sums)",
+        f"""
+        axis = Constant <value_ints: ints = [0]> ()
+        a, sums = Loop (trips, , start) <body: graph = b1 (int64 i, bool c, float[t, n] p)
+          => (c1, p1, sum) {{ {_UPDATE} {body} {last} }}>
+        """,
+    )
+    program = import_onnx(model)
+    (loop,) = ops_within(program.operation, graph.LoopOp)
+    assert updated_in_place(loop) == updated
+    feeds = {"x": floats(5, 3), "start": floats(5, 3, seed=8), "trips": np.array(4)}
+    check(model, feeds, feeds, feeds | {"trips": np.array(1)})
