@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dialects.graph.winograd import winograd_transforms
-from ...mlir import arith, ir, scf, vector
+from ...mlir import arith, ir, memref, vector
 from .emitter import LhsBlock, Prefetch, Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
 from .image_extents import ImageSizes
@@ -77,112 +77,69 @@ class WinogradEmitter(VectorEmitter):
     # Tiles of the image
 
     def _enter(self, first: ir.Value, tile: ir.Value, before: ir.Value) -> None:
-        """Transform a tile of the block that begins with tile `first`."""
+        """Transform a tile of the block that begins with tile `first`. One that is partly outside
+        of the image is copied first, with zeros there, so that all have one piece of code."""
         shape = self.shape
         spot = self._spot(first, tile)
         corner = [self.add(at, -low) for at, low in zip(spot.corner, shape.low, strict=True)]
         extents = (self.sizes.height, self.sizes.width)
         inside = self._all_inside(corner, shape.size, extents)
-        target = self.add(before, self.times(tile, shape.channels))
-        branches = scf.IfOp(inside, has_else=True)
-        with ir.InsertionPoint(branches.then_block):
-            self._channels(lambda c: self._inner(spot.batch, corner, c), target)
-            scf.YieldOp([])
-        with ir.InsertionPoint(branches.else_block):
-            self._enter_border(spot.batch, corner, target)
-            scf.YieldOp([])
-
-    def _enter_border(self, batch: ir.Value, corner: Sequence[ir.Value], target: ir.Value) -> None:
-        """Transform a tile partly outside the image. An image of dynamic size may have no pixel to
-        read, and then the transforms are zeros."""
-        shape = self.shape
-
-        def border() -> None:
-            self._channels(self._border(batch, corner), target)
-
-        def clear(number: ir.Value) -> None:
-            at = self.add(target, self.times(number, shape.entering))
-
-            def step(channel: ir.Value, registers: Registers) -> Registers:
-                self.store(self.splat(0), self.scratch, self.add(at, channel))
-                return registers
-
-            self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
-
-        pixels = product(self.sizes.height, self.sizes.width)
-        if isinstance(pixels, int):
-            border()
-        else:
-            self.choose(
-                self.compare(arith.CmpIPredicate.ne, pixels, 0),
-                border,
-                lambda: self.repeat(0, shape.products, clear),
+        copy = self.add(before, shape.products * (shape.entering + shape.leaving))
+        self.choose(inside, lambda: None, lambda: self._copy(spot.batch, corner, copy))
+        memory, start, line = (
+            arith.select(inside, here, copied)
+            for here, copied in (
+                (_resized(self.image), _resized(self.scratch)),
+                (self._pixel(spot.batch, *corner), copy),
+                (
+                    self.index(product(self.sizes.width, shape.channels)),
+                    self.index(shape.size * shape.channels),
+                ),
             )
-
-    def _channels(self, read: Callable[[ir.Value], list[Registers]], target: ir.Value) -> None:
-        """Transform a tile, whose vectors `read` loads, for all of its channels."""
-        shape = self.shape
+        )
+        lines = [self.add(start, self.times(line, row)) for row in range(shape.size)]
+        target = self.add(before, self.times(tile, shape.channels))
 
         def step(channel: ir.Value, registers: Registers) -> Registers:
+            square = [
+                [
+                    self.load(memory, self.add(at, column * shape.channels))
+                    for column in range(shape.size)
+                ]
+                for at in [self.add(line, channel) for line in lines]
+            ]
             at = self.add(target, channel)
-            for number, value in enumerate(self._both_axes(self.transforms.image, read(channel))):
-                position = self.add(at, number * shape.entering)
-                self.store(value, self.scratch, position)
+            for number, value in enumerate(self._both_axes(self.transforms.image, square)):
+                self.store(value, self.scratch, self.add(at, number * shape.entering))
             return registers
 
         self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
 
-    def _inner(
-        self, batch: ir.Value, corner: Sequence[ir.Value], channel: ir.Value
-    ) -> list[Registers]:
-        """Load the vectors of a tile that lies within the image."""
-        shape = self.shape
-        start = self.add(self._pixel(batch, corner[0], corner[1]), channel)
-        line = product(self.sizes.width, shape.channels)
-        return [
-            [
-                self.load(self.image, self.add(at, column * shape.channels))
-                for column in range(shape.size)
-            ]
-            for at in [self.add(start, product(line, row)) for row in range(shape.size)]
-        ]
+    def _copy(self, batch: ir.Value, corner: Sequence[ir.Value], target: ir.Value) -> None:
+        """Copy the pixels of a tile from `corner` on, with zeros for those outside of the image."""
+        shape, extents = self.shape, (self.sizes.height, self.sizes.width)
 
-    def _border(
-        self, batch: ir.Value, corner: Sequence[ir.Value]
-    ) -> Callable[[ir.Value], list[Registers]]:
-        """A function that loads a tile partly outside the image, with zeros there."""
-        shape, zero = self.shape, self.index(0)
-        axes = []
-        extents = (self.sizes.height, self.sizes.width)
-        for start, extent in zip(corner, extents, strict=True):
-            last = self.add(self.index(extent), -1)
-            positions = [self.add(start, step) for step in range(shape.size)]
-            held = [arith.minsi(arith.maxsi(position, zero), last) for position in positions]
-            inside = [
-                arith.cmpi(arith.CmpIPredicate.eq, position, kept)
-                for position, kept in zip(positions, held, strict=True)
-            ]
-            axes.append(list(zip(held, inside, strict=True)))
-        spots = [
-            [
-                (self._pixel(batch, row, column), arith.andi(row_inside, column_inside))
-                for column, column_inside in axes[1]
-            ]
-            for row, row_inside in axes[0]
-        ]
+        def pixel(number: ir.Value) -> None:
+            size = self.index(shape.size)
+            steps = arith.divui(number, size), arith.remui(number, size)
+            at = [arith.addi(start, step) for start, step in zip(corner, steps, strict=True)]
+            source = self._pixel(batch, *at)
+            copied = self.add(target, self.times(number, shape.channels))
 
-        def read(channel: ir.Value) -> list[Registers]:
-            return [
-                [
-                    arith.select(
-                        inside, self.load(self.image, self.add(at, channel)), self.splat(0)
-                    )
-                    for at, inside in line
-                ]
-                for line in spots
-            ]
+            def channels(value: Callable[[ir.Value], ir.Value]) -> None:
+                def step(channel: ir.Value, registers: Registers) -> Registers:
+                    self.store(value(channel), self.scratch, self.add(copied, channel))
+                    return registers
 
-        return read
+                self.loop((self.index(0), self.index(shape.channels)), [], step, shape.lanes)
+
+            self.choose(
+                self._all_inside(at, 1, extents),
+                lambda: channels(lambda c: self.load(self.image, self.add(source, c))),
+                lambda: channels(lambda _: self.splat(0)),
+            )
+
+        self.repeat(0, shape.products, pixel)
 
     def _pixel(self, batch: ir.Value, row: ir.Value, column: ir.Value) -> ir.Value:
         """The offset of a pixel of the image."""
@@ -426,6 +383,14 @@ class _Pixels:
     """The offset of the first pixel in the result."""
     below: list[Index]
     """The offsets of the rows of the tile from the first one."""
+
+
+def _resized(memory: ir.Value) -> ir.Value:
+    """A buffer as one of dynamic size."""
+    type_ = ir.MemRefType(memory.type)
+    return memref.cast(
+        ir.MemRefType.get([ir.ShapedType.get_dynamic_size()], type_.element_type), memory
+    )
 
 
 def _mirrored(matrix: np.ndarray) -> list[tuple[int, int]]:

@@ -158,8 +158,8 @@ class WinogradShape:
 
     @property
     def scratch(self) -> int:
-        """Scratch elements of a workgroup."""
-        return self.products * (self.entering + self.leaving)
+        """Scratch elements of a workgroup, with a copy of a tile at the border."""
+        return self.products * (self.entering + self.leaving + self.channels)
 
 
 @dataclass(frozen=True)
