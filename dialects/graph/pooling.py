@@ -216,6 +216,32 @@ def average_pool_counts(
     return np.maximum(view.sum(axis=_kernel_axes(ones.ndim))[0, 0], 1)
 
 
+class SumPoolOp(Pool, name="sum_pool"):
+    """The sum of each window, of zeros where it lies outside of `x`."""
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    kernel: Ints
+    strides: Ints
+    dilations: Ints
+    low: Ints
+    high: Ints
+    layout: Str
+
+    @staticmethod
+    def infer(x: TensorType, *, layout: str, **window: Unpack[WindowAttrs]) -> TensorType:
+        return _pooled_type(x, layout=layout, **window)
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, layout: str, **window: Unpack[WindowAttrs]) -> np.ndarray:
+        image = to_channels_first(x, layout)
+        wide = image.astype(np.float32) if x.dtype.itemsize < 4 and is_float(x.dtype) else image
+        view = windows(wide, **window, value=0)
+        total = view.sum(axis=_kernel_axes(image.ndim), dtype=wide.dtype)
+        return from_channels_first(total, layout).astype(x.dtype)
+
+
 class LpPoolOp(Pool, name="lp_pool"):
     """The `p`-norm of each window (ONNX LpPool 22)."""
 
@@ -250,4 +276,5 @@ class LpPoolOp(Pool, name="lp_pool"):
 max_pool = builder(MaxPoolOp)
 max_pool_with_indices = tuple_builder(MaxPoolWithIndicesOp)
 average_pool = builder(AveragePoolOp)
+sum_pool = builder(SumPoolOp)
 lp_pool = builder(LpPoolOp)

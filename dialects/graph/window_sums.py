@@ -6,7 +6,6 @@ these sums, times what each filter was moved by::
     conv(x, w - z)  =  conv(x, w) - z * window_sums(channel_sums(x))
 """
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,12 +13,12 @@ import numpy as np
 from ...mlir import ir
 from ..symbolic import Dim, floordiv
 from .casts import cast
-from .elementwise import add, mul
-from .movement import expand, pad, reshape, reshaped_constant, slice_
+from .elementwise import mul
+from .movement import expand, pad, reshape, reshaped_constant
+from .pooling import sum_pool
 from .reduction import reduce_sum
 from .shapes import constant
 from .types import type_of
-from .window import output_size
 
 _I32 = np.dtype(np.int32)
 
@@ -43,41 +42,17 @@ def window_sums(
     high: Sequence[int | Dim],
 ) -> ir.Value:
     """The sums of the elements of each window of `x`, i32 [N, groups, spatial...], which is padded
-    with zeros: one axis after the other."""
+    with zeros."""
     if any(size != 0 for size in (*low, *high)):
         zero = constant(value=np.zeros((), _I32))
         x = pad(x, zero, low=[0, 0, *low], high=[0, 0, *high])
-    for axis, (count, stride, dilation) in enumerate(
-        zip(kernel, strides, dilations, strict=True), start=2
-    ):
-        sums = _sums_along(x, axis, count, dilation)
-        size = output_size(type_of(x).shape[axis], count, stride, dilation, 0, 0)
-        x = _part(sums, axis, 0, size, stride)
-    return x
-
-
-def _sums_along(x: ir.Value, axis: int, count: int, dilation: int) -> ir.Value:
-    """The sums of `count` taps along `axis` from each position on: of twice half as many, so that
-    long windows take few ops."""
-    if count == 1:
+    if set(kernel) | set(strides) == {1}:
         return x
-    size = output_size(type_of(x).shape[axis], count, 1, dilation, 0, 0)
-    half = _sums_along(x, axis, count // 2, dilation)
-    parts = [_part(half, axis, start * dilation, size) for start in (0, count // 2)]
-    if count % 2:
-        parts.append(_part(x, axis, (count - 1) * dilation, size))
-    return functools.reduce(add, parts)
-
-
-def _part(x: ir.Value, axis: int, start: int, size: int | Dim, step: int = 1) -> ir.Value:
-    """`size` elements of `x` along `axis`, from `start` on."""
-    shape = list(type_of(x).shape)
-    if (start, size, step) == (0, shape[axis], 1):
-        return x
-    shape[axis] = size
-    starts = [start if n == axis else 0 for n in range(len(shape))]
-    steps = [step if n == axis else 1 for n in range(len(shape))]
-    return slice_(x, starts=starts, sizes=shape, steps=steps)
+    none = [0] * len(kernel)
+    return sum_pool(
+        x, kernel=kernel, strides=strides, dilations=dilations, low=none, high=none,
+        layout="channels_first",
+    )  # fmt: skip
 
 
 def times_filters(sums: ir.Value, factors: ir.Value, filters: int | Dim) -> ir.Value:

@@ -19,7 +19,9 @@ from .convert_layout.sink import (
     rebuild,
 )
 
-Pool = graph.MaxPoolOp | graph.AveragePoolOp
+Pool = graph.MaxPoolOp | graph.AveragePoolOp | graph.SumPoolOp
+
+_POOLS = (graph.MaxPoolOp, graph.AveragePoolOp, graph.SumPoolOp)
 
 
 @register
@@ -55,7 +57,7 @@ class _Pooled:
 
 
 def _pooled(value: ir.Value) -> _Pooled | None:
-    pool = producer(value, graph.MaxPoolOp) or producer(value, graph.AveragePoolOp)
+    pool = producer(value, _POOLS)
     if pool is None or pool.attrs["layout"] != "channels_last" or not has_one_use(value):
         return None
     pad = producer(pool.x, graph.PadOp)
@@ -108,7 +110,7 @@ class PoolOfOneChannel(Rewrite):
     """``pool(x)  -->  reshape(pool(reshape(x)))`` for a channels-last image of one channel."""
 
     name = "pool-of-one-channel"
-    root = (graph.MaxPoolOp, graph.AveragePoolOp)
+    root = _POOLS
 
     def pattern(self, op: Pool) -> dict[str, Any] | None:
         is_one = graph.type_of(op.x).shape[-1] == 1

@@ -23,6 +23,7 @@ from .generic import loop_index, parallel
 from .kernel_calls import define, flat_of
 from .lowering import Lowering, lowers, plain_type
 from .movement import pad_tensor
+from .pooling_kernel import PoolWithKernel
 
 
 @lowers(graph.PadFromDataOp)
@@ -65,7 +66,7 @@ def _reason_against_kernel(op: graph.PadOp) -> str | None:
     if 0 in source.shape:
         return "there is nothing to pad"
     users = [graph.graph_op(use.owner) for use in op.result.uses]
-    if any(isinstance(user, graph.MaxPoolOp | graph.AveragePoolOp) for user in users):
+    if any(isinstance(user, PoolWithKernel) for user in users):
         return "a pool may read what it pads"
     return None
 

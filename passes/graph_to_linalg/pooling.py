@@ -30,10 +30,11 @@ from .window_vectors import max_pool_by_vectors
 Combine = type[graph.GraphOp]
 
 
-@prepares(graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp)
-def image_with_border(
-    op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, cpu: CpuModel
-) -> Prepared | None:
+AnyPool = graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp | graph.SumPoolOp
+
+
+@prepares(graph.MaxPoolOp, graph.AveragePoolOp, graph.LpPoolOp, graph.SumPoolOp)
+def image_with_border(op: AnyPool, cpu: CpuModel) -> Prepared | None:
     """The padded image, channels last; see `padded`. None if a kernel reads what is inside."""
     if cpu.has_vectors and reason_against_kernel(op) is None:
         return None
@@ -53,9 +54,7 @@ def _on_channels_last(
 ) -> Callable[..., ir.Value]:
     """Make the lowering rule of an op with a layout from a rule for channels last."""
 
-    def lower(
-        ctx: Lowering, op: graph.MaxPoolOp | graph.AveragePoolOp | graph.LpPoolOp, x: ir.Value
-    ) -> ir.Value:
+    def lower(ctx: Lowering, op: AnyPool, x: ir.Value) -> ir.Value:
         if (y := pool_by_kernel(ctx, op)) is not None:
             return y
         attrs, image, result = op.attrs, operand(ctx, op.x, x), graph.type_of(op.result)
@@ -149,6 +148,14 @@ def _shares(
         return arith.divf(one, arith.maximumf(count, one))  # none in a window of border alone
 
     return _each(counts, type_, reciprocal)
+
+
+@lowers(graph.SumPoolOp)
+@_on_channels_last
+def sum_pool(x: Operand, result: graph.TensorType, attrs: dict[str, Any]) -> Operand:
+    wide = result.with_dtype(accumulator(result.dtype))
+    y = _pool(padded(x, attrs["low"], attrs["high"], 0), attrs, wide, 0, graph.AddOp)
+    return Operand(x.ctx, result, converted(x.ctx, y.value, wide, result))
 
 
 @lowers(graph.LpPoolOp)

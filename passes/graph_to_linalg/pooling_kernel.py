@@ -2,30 +2,34 @@
 (`kernels.pooling`)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from ...dialects import graph
+from ...dialects import graph, iree
 from ...dialects.locations import node_name
 from ...mlir import arith, ir, vector
 from ..infra.query import producer, splat_of
 from ..kernels.plane_pool import PlanePoolEmitter, reason_against_planes
-from ..kernels.pooling import PoolEmitter, PoolShape, TapEmitter
+from ..kernels.pooling import Combine, PoolEmitter, PoolShape, TapEmitter
 from .direct_convolution import along_axes
 from .image_extents import dynamic_sizes, known_extents
-from .kernel_calls import operands_of, run_emitter
-from .lowering import Lowering, plain_element
+from .kernel_calls import define, operands_of, run_emitter
+from .lowering import Lowering, plain_element, plain_type
 from .reduction import accumulator
 
-Pool = graph.MaxPoolOp | graph.AveragePoolOp
+PoolWithKernel = graph.MaxPoolOp | graph.AveragePoolOp | graph.SumPoolOp
 
 _DTYPES = {
     graph.MaxPoolOp: tuple(map(np.dtype, ("f4", "f8", "i1", "u1", "i4"))),
     graph.AveragePoolOp: tuple(map(np.dtype, ("f4", "f8"))),
+    graph.SumPoolOp: tuple(map(np.dtype, ("f4", "f8", "i4"))),
 }
 _PLANE_DTYPES = {kind: (*graph.HALVES, *dtypes) for kind, dtypes in _DTYPES.items()}
 """Element types of channels-first images: narrow floats are widened in registers."""
+_ANY_PLANES = (None, None, None, 1)
+"""Planes with all sizes as scalars: one kernel computes all sums of a net."""
 _LEAST_LANES = 4
 """Channels below which vectors of channels are not worth it."""
 
@@ -34,7 +38,7 @@ def pool_by_kernel(ctx: Lowering, op: graph.GraphOp) -> ir.Value | None:
     """Build a pool; None if the kernel does not compute it. The report says why."""
     if ctx.gpu or ctx.in_kernel or not ctx.cpu.has_vectors:
         return None
-    if not isinstance(op, Pool):
+    if not isinstance(op, PoolWithKernel):
         return None
     statistics, node = ctx.statistics("pooling-kernel"), node_name(op.operation)
     reason = reason_against_kernel(op)
@@ -42,12 +46,14 @@ def pool_by_kernel(ctx: Lowering, op: graph.GraphOp) -> ir.Value | None:
         statistics.record_declined(node, reason)
         return None
     statistics.record_fired(node)
-    return _maximum(ctx, op) if isinstance(op, graph.MaxPoolOp) else _mean(ctx, op)
+    if isinstance(op, graph.MaxPoolOp):
+        return _maximum(ctx, op)
+    return _sum(ctx, op) if isinstance(op, graph.SumPoolOp) else _mean(ctx, op)
 
 
 def reason_against_kernel(op: graph.GraphOp) -> str | None:
     """The reason why the kernel does not compute `op`, None if it does."""
-    if not isinstance(op, Pool):
+    if not isinstance(op, PoolWithKernel):
         return "it has no kernel"
     type_ = graph.type_of(op.x)
     if op.attrs["layout"] != "channels_last":
@@ -61,7 +67,7 @@ def reason_against_kernel(op: graph.GraphOp) -> str | None:
     return "its channels do not fill a vector" if type_.shape[-1] < _LEAST_LANES else None
 
 
-def _reason_against_planes(op: Pool) -> str | None:
+def _reason_against_planes(op: PoolWithKernel) -> str | None:
     if graph.type_of(op.x).dtype not in _PLANE_DTYPES[type(op)]:
         return "it has no kernel for the element type"
     attrs = op.attrs
@@ -70,21 +76,38 @@ def _reason_against_planes(op: Pool) -> str | None:
 
 def _maximum(ctx: Lowering, op: graph.MaxPoolOp) -> ir.Value:
     dtype = graph.type_of(op.result).dtype
-    lowest = graph.lowest(dtype)
     larger = _larger_float
     if not graph.is_float(dtype):
         larger = arith.maxui if graph.is_unsigned(dtype) else arith.maxsi
-    image = _image(op, lowest)
-    shape = _shape(ctx, op, image)
+    return _combined(ctx, op, "max_pool", larger, graph.lowest(dtype))
+
+
+def _sum(ctx: Lowering, op: graph.SumPoolOp) -> ir.Value:
+    is_float = graph.is_float(graph.type_of(op.result).dtype)
+    return _combined(ctx, op, "sum_pool", arith.addf if is_float else arith.addi, 0)
+
+
+def _combined(
+    ctx: Lowering, op: PoolWithKernel, family: str, combine: Combine, neutral: float
+) -> ir.Value:
+    """Build a pool whose result is what `combine` makes of the elements of a window."""
+    dtype, image = graph.type_of(op.result).dtype, _image(op, neutral)
+    shape, is_sum = _shape(ctx, op, image), isinstance(op, graph.SumPoolOp)
+    if is_sum and _is_of_planes(op):
+        shape = replace(shape, image=_ANY_PLANES, result=_ANY_PLANES)
 
     def make_emitter(x: ir.Value, y: ir.Value) -> TapEmitter:
         if _is_of_planes(op):
             wide = plain_element(accumulator(dtype))
-            return PlanePoolEmitter(shape, x, y, larger, lowest, wide)
-        initial = _splat(lowest, dtype, shape.lanes)
-        return PoolEmitter(shape, x, y, larger, initial, lambda found, _: found)
+            return PlanePoolEmitter(shape, x, y, combine, neutral, wide)
+        initial = _splat(neutral, dtype, shape.lanes)
+        return PoolEmitter(shape, x, y, combine, initial, lambda found, _: found)
 
-    return _run(ctx, op, image, f"max_pool{'_planes' * _is_of_planes(op)}", shape, make_emitter)
+    if not _is_of_planes(op):
+        return _run(ctx, op, image, family, shape, make_emitter)
+    if is_sum:
+        return _run_of_any_size(ctx, op, image, f"{family}_planes", shape, make_emitter)
+    return _run(ctx, op, image, f"{family}_planes", shape, make_emitter)
 
 
 def _larger_float(a: ir.Value, b: ir.Value) -> ir.Value:
@@ -119,7 +142,7 @@ def _mean(ctx: Lowering, op: graph.AveragePoolOp) -> ir.Value:
     return _run(ctx, op, image, family, shape, make_emitter)
 
 
-def _is_of_planes(op: Pool) -> bool:
+def _is_of_planes(op: PoolWithKernel) -> bool:
     return op.attrs["layout"] == "channels_first"
 
 
@@ -136,7 +159,7 @@ class _Image:
         return _as_image(graph.type_of(self.value).shape, self.of_planes)
 
 
-def _image(op: Pool, neutral: float | None) -> _Image:
+def _image(op: PoolWithKernel, neutral: float | None) -> _Image:
     """The image of a pool without its padding, which the kernel does not read: that of the op, and
     of a ``graph.pad`` with `neutral` elements before it, if these are any."""
     low, of_planes = op.attrs["low"], _is_of_planes(op)
@@ -154,7 +177,7 @@ def _image(op: Pool, neutral: float | None) -> _Image:
 
 
 def _shape(
-    ctx: Lowering, op: Pool, image: _Image, counted: tuple[int, int] | None = None
+    ctx: Lowering, op: PoolWithKernel, image: _Image, counted: tuple[int, int] | None = None
 ) -> PoolShape:
     attrs = op.attrs
     type_, result = graph.type_of(op.x), graph.type_of(op.result)
@@ -186,7 +209,7 @@ def _as_image(shape: graph.Shape, of_planes: bool) -> graph.Shape:
 
 def _run(
     ctx: Lowering,
-    op: Pool,
+    op: PoolWithKernel,
     image: _Image,
     family: str,
     shape: PoolShape,
@@ -196,6 +219,34 @@ def _run(
     sizes = dynamic_sizes(image.shape, _as_image(result.shape, image.of_planes))
     read = operands_of(ctx, [image.value])
     return run_emitter(ctx, family, shape, [str(result.dtype)], read, [result], sizes, make_emitter)
+
+
+def _run_of_any_size(
+    ctx: Lowering,
+    op: PoolWithKernel,
+    image: _Image,
+    family: str,
+    shape: PoolShape,
+    make_emitter: Callable[..., Any],
+) -> ir.Value:
+    """Run the kernel of `shape`, that of `_ANY_PLANES`."""
+    result = graph.type_of(op.result)
+    extents = [*image.shape[:3], *_as_image(result.shape, of_planes=True)[:3]]
+    element = plain_element(result.dtype)
+    memory = [iree.Buffer(element, 1, counts) for counts in ((0, 1, 2), (3, 4, 5))]
+
+    def kernel(workgroup_id: ir.Value, *arguments: ir.Value) -> None:
+        scalars, buffers = arguments[: len(extents)], arguments[len(extents) :]
+        make_emitter(*buffers).workgroup(workgroup_id, *scalars)
+
+    key = (shape, str(result.dtype))
+    name = define(ctx, family, key, memory, kernel, shape.flops, len(extents))
+    scalars = [ctx.index(size) for size in extents]
+    (read,) = operands_of(ctx, [image.value])
+    return iree.run_kernel(
+        name, shape.count_workgroups(*scalars), [read[0]], [plain_type(result)], scalars,
+        ctx.dynamic_sizes(result),
+    )[0]  # fmt: skip
 
 
 def _splat(value: float, dtype: np.dtype, lanes: int) -> ir.Value:

@@ -132,3 +132,41 @@ def test_elementwise_ops_behind_a_pool():
     with graphc.compile(model, threads=1, cache=False) as compiled:
         assert b"transpose" not in compiled._measured[0].contents.tobytes()
         np.testing.assert_allclose(compiled(x), run_onnxruntime(model, {"x": x})[0], rtol=1e-6)
+
+
+SUMS = {
+    "image": ([16, 8, 3, 3], {"pads": [1, 1, 1, 1]}, [(1, 8, 10, 40), (2, 8, 5, 7)]),
+    "strides": (
+        [16, 8, 3, 2],
+        {"pads": [1, 0, 1, 1], "strides": [2, 3], "dilations": [2, 1]},
+        [(1, 8, 11, 43)],
+    ),
+    "pixels": ([16, 8, 1, 1], {"strides": [2, 2]}, [(1, 8, 9, 50)]),
+    "groups": ([8, 2, 3, 3], {"group": 4}, [(2, 8, 6, 30)]),
+    "sequence": ([16, 4, 5], {"pads": [2, 2]}, [(2, 4, 70), (1, 4, 3)]),
+    "volume": ([16, 4, 3, 1, 2], {}, [(1, 4, 5, 3, 20)]),
+}
+"""Shapes of weights, attributes of the convolution, and shapes of images."""
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_that_a_zero_point_of_weights_takes_off(name):
+    weights, attributes, shapes = SUMS[name]
+    rng = np.random.default_rng(5)
+    node = helper.make_node("ConvInteger", ["x", "w", "x_zero", "w_zero"], ["y"], **attributes)
+    names = ["n", weights[1] * attributes.get("group", 1), *"dhw"[3 - len(shapes[0][2:]) :]]
+    model = build_model(
+        [node],
+        {"x": (np.uint8, names), "x_zero": (np.uint8, [])},
+        ["y"],
+        {
+            "w": rng.integers(0, 256, weights).astype(np.uint8),
+            "w_zero": np.array(77, np.uint8),
+        },
+    )
+    with graphc.compile(model, threads=2, cache=False) as compiled:
+        for shape in shapes:
+            x = rng.integers(0, 256, shape).astype(np.uint8)
+            feeds = {"x": x, "x_zero": np.array(13, np.uint8)}
+            (found,), (wanted,) = compiled.run(None, feeds), run_onnxruntime(model, feeds)
+            np.testing.assert_array_equal(found, wanted)
