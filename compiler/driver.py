@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..dialects import graph, iree
 from ..dialects.iree.outlining import outline_kernels
+from ..dialects.remembering import remembering
 from ..errors import OutputError, UnsupportedModelError, UsageError
 from ..frontend.onnx import (
     ASSUMED,
@@ -86,6 +87,7 @@ class Compilation:
     report: Report = field(default_factory=Report)
     started: float = field(default_factory=time.monotonic)
 
+    @remembering()
     def graph_passes(self) -> None:
         """Run the graph pipeline."""
         self.report.cpu = self.options.target.cpu
@@ -94,6 +96,7 @@ class Compilation:
         with graph.sharing_blobs():  # weights that several nodes read are packed for each
             self._run("graph", self.options.pipeline, [recorder])
 
+    @remembering()
     def lower(self, *, merges: bool = True) -> None:
         """Lower to linalg, and attach the metadata that the compiled module will carry.
 

@@ -45,7 +45,7 @@ class Dim:
     ComplexityError for one of more than `MAX_ATOMS`, or with numbers of more than 64 bits.
     """
 
-    __slots__ = ("_hash", "atoms", "terms")
+    __slots__ = ("_hash", "_text", "atoms", "terms")
     terms: tuple[tuple[Monomial, int], ...]
     atoms: int
     """The length of the formula."""
@@ -114,12 +114,19 @@ class Dim:
         return _normalized({each: times for each, times in self.terms if each != monomial})
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Dim) and self.terms == other.terms
+        return self is other or (isinstance(other, Dim) and self.terms == other.terms)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __str__(self) -> str:
+        try:
+            return self._text
+        except AttributeError:  # not asked for before
+            self._text = self._written()
+            return self._text
+
+    def _written(self) -> str:
         text = ""
         for monomial, coefficient in self.terms:
             magnitude = abs(coefficient)

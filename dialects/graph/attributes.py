@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from ...mlir import ir
+from ..remembering import remembered
 from ..symbolic import Dim
 from ..symbolic_syntax import parse_dim
 from . import elements
@@ -46,48 +47,55 @@ def _read_size(attribute: ir.Attribute) -> int | Dim:
     return ir.IntegerAttr(attribute).value
 
 
-INT = AttributeKind(
+def _kind(
+    name: str, write: Callable[[Any], ir.Attribute], read: Callable[[ir.Attribute], Any]
+) -> AttributeKind:
+    """A kind whose Python values cannot change."""
+    return AttributeKind(name, write, remembered(read))
+
+
+INT = _kind(
     "integer",
     lambda value: ir.IntegerAttr.get(_i64(), int(value)),
     lambda attribute: ir.IntegerAttr(attribute).value,
 )
-FLOAT = AttributeKind(
+FLOAT = _kind(
     "float",
     lambda value: ir.FloatAttr.get(ir.F64Type.get(), float(value)),
     lambda attribute: ir.FloatAttr(attribute).value,
 )
-BOOL = AttributeKind(
+BOOL = _kind(
     "bool",
     lambda value: ir.BoolAttr.get(bool(value)),
     lambda attribute: ir.BoolAttr(attribute).value,
 )
-STR = AttributeKind(
+STR = _kind(
     "string",
     lambda value: ir.StringAttr.get(value),
     lambda attribute: ir.StringAttr(attribute).value,
 )
-INTS = AttributeKind(
+INTS = _kind(
     "list of integers",
     lambda values: ir.DenseI64ArrayAttr.get([int(v) for v in values]),
     lambda attribute: tuple(ir.DenseI64ArrayAttr(attribute)),
 )
-FLOATS = AttributeKind(
+FLOATS = _kind(
     "list of floats",
     lambda values: ir.DenseF64ArrayAttr.get([float(v) for v in values]),
     lambda attribute: tuple(ir.DenseF64ArrayAttr(attribute)),
 )
-SIZE = AttributeKind("integer or symbolic dimension", _write_size, _read_size)
-SIZES = AttributeKind(
+SIZE = _kind("integer or symbolic dimension", _write_size, _read_size)
+SIZES = _kind(
     "list of integers and symbolic dimensions",
     lambda sizes: ir.ArrayAttr.get([_write_size(s) for s in sizes]),
     lambda attribute: tuple(_read_size(a) for a in ir.ArrayAttr(attribute)),
 )
-STRS = AttributeKind(
+STRS = _kind(
     "list of strings",
     lambda values: ir.ArrayAttr.get([ir.StringAttr.get(v) for v in values]),
     lambda attribute: tuple(ir.StringAttr(a).value for a in ir.ArrayAttr(attribute)),
 )
-ELEMENT_TYPE = AttributeKind(
+ELEMENT_TYPE = _kind(
     "element type",
     lambda dtype: ir.TypeAttr.get(element_type(np.dtype(dtype))),
     lambda attribute: dtype_of(ir.TypeAttr(attribute).value),

@@ -12,6 +12,7 @@ import ml_dtypes
 import numpy as np
 
 from ...mlir import ir
+from ..remembering import remembered
 from ..symbolic import Dim
 from ..symbolic_syntax import parse_dim
 
@@ -161,6 +162,12 @@ def dtype_of(element: ir.Type) -> np.dtype:
 
 def to_mlir(type_: TensorType) -> ir.Type:
     """The MLIR type of `type_`, in the current context."""
+    return _written((ir.Context.current, type_))
+
+
+@remembered
+def _written(given: tuple[ir.Context, TensorType]) -> ir.Type:
+    _, type_ = given
     sizes = [size if isinstance(size, int) else _DYNAMIC for size in type_.shape]
     names = [ir.StringAttr.get(str(size)) for size in type_.shape if isinstance(size, Dim)]
     encoding = ir.ArrayAttr.get(names) if names else None
@@ -176,6 +183,7 @@ def known_bytes(type_: TensorType) -> int:
     return (count + 7) // 8
 
 
+@remembered
 def from_mlir(type_: ir.Type) -> TensorType:
     """Read an MLIR tensor type. ValueError when a dynamic dimension has no spelling."""
     if not isinstance(type_, ir.RankedTensorType):

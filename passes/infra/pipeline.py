@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ...aliases import pass_options
 from ...dialects import graph
+from ...dialects.remembering import remembering
 from ...errors import GraphcError, PassError, PipelineError, VerificationError
 from ...mlir import ir
 from . import options, syntax
@@ -85,6 +86,7 @@ class Observer(Protocol):
     def after(self, step: PipelineStep, module: ir.Module, changed: bool) -> None: ...
 
 
+@remembering()
 def run_pipeline(
     module: ir.Module,
     pipeline: "str | Pipeline",

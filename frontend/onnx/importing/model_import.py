@@ -10,6 +10,7 @@ import onnx
 
 from ....aliases import takes_old_arguments
 from ....dialects import graph
+from ....dialects.remembering import remembering
 from ....errors import UnsupportedModelError, VerificationError
 from ....mlir import create_context, ir
 from .choices import Answers, Choices, Settled, settle
@@ -32,6 +33,7 @@ OVERRIDABLE = "graph.overridable"
 
 
 @takes_old_arguments
+@remembering()
 def import_onnx(
     source: Source, *, dims: Mapping[str, int] | None = None,
     outputs: Sequence[str] | None = None, context: ir.Context | None = None,
