@@ -16,6 +16,7 @@ from ..runtime.execution.hybrid import warn_of_host
 from ..runtime.execution.variants import Calls, has_variants
 from ..runtime.metadata import is_path, model_name
 from ..viewing import CompilationReport
+from .garbage_collection import rare_collections
 from .model_cache import CachedModel, ModelCache
 from .options import Options, Progress
 
@@ -174,6 +175,7 @@ class Job:
         made.report = CompilationReport.of(made.report)
         return made
 
+    @rare_collections()
     def make(self, *, for_here: bool = False) -> tuple[bytes, "Report"]:
         """Compile the model. With `for_here`, raise `DeviceError` first if its device is absent."""
         from ..passes.infra.pipeline import Pipeline

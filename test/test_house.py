@@ -136,6 +136,7 @@ FLOORS = {
         "compiler/options",
     ),
     "compiler/extensions": ("runtime",),
+    "compiler/garbage_collection": (),
     "compiler/model_cache": (
         "errors",
         "frontend",
@@ -152,6 +153,7 @@ FLOORS = {
             "runtime",
             "viewing",
             "compiler/driver",
+            "compiler/garbage_collection",
             "compiler/model_cache",
             "compiler/options",
         ),
