@@ -36,6 +36,7 @@ class CpuByteTables(Pass):
 
     name = "cpu-byte-tables"
     anchor = FUNCTION
+    only_rewrites = True
     unit: Literal["none", "avx2", "avx512bw"] = "none"
     """The unit that looks up vectors of bytes; without one, floats are as fast."""
 

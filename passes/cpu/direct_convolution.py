@@ -60,6 +60,7 @@ class GraphDirectConv(Pass):
 
     name = "graph-direct-conv"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""

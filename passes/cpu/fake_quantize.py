@@ -37,6 +37,7 @@ class CpuFakeQuantize(Pass):
 
     name = "cpu-fake-quantize"
     anchor = FUNCTION
+    only_rewrites = True
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(op, [FakeQuantize(), *REWRITES], state)

@@ -32,6 +32,7 @@ class CpuFewQueryAttention(Pass):
 
     name = "cpu-few-query-attention"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""

@@ -47,6 +47,7 @@ class GraphFusedAttention(Pass):
 
     name = "graph-fused-attention"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
     skippable = ("fused-attention",)
     cpu: CpuModel = GENERIC_CPU

@@ -38,6 +38,7 @@ class Int8MatmulToF32(Pass):
 
     name = "int8-matmul-to-f32"
     anchor = FUNCTION
+    only_rewrites = True
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(op, [FloatMatmul(), FloatConv()], state)

@@ -73,6 +73,7 @@ class CpuIntegerContractions(Pass):
 
     name = "cpu-integer-contractions"
     anchor = FUNCTION
+    only_rewrites = True
     unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"
     """The unit that multiplies 8-bit integers; without one, f32 is faster."""
     exact: bool = False

@@ -29,6 +29,7 @@ class CpuListBoxes(Pass):
 
     name = "cpu-list-boxes"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
 
     def run(self, op: Any, state: PassState) -> None:

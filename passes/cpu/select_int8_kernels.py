@@ -57,6 +57,7 @@ class CpuSelectInt8Kernels(Pass):
 
     name = "cpu-select-int8-kernels"
     anchor = FUNCTION
+    only_rewrites = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for."""
     unit: Literal["none", "amx", "avx512vnni", "avxvnni", "avx2"] = "none"

@@ -53,6 +53,7 @@ class CpuSelectMatmulKernels(Pass):
 
     name = "cpu-select-matmul-kernels"
     anchor = FUNCTION
+    only_rewrites = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
     bf16: Literal["none", "amx", "avx512bf16"] = "none"

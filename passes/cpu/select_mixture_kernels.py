@@ -49,6 +49,7 @@ class CpuSelectMixtureKernels(Pass):
 
     name = "cpu-select-mixture-kernels"
     anchor = FUNCTION
+    only_rewrites = True
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""
     exact: bool = False

@@ -37,6 +37,7 @@ class SelectTreeKernels(Pass):
 
     name = "cpu-select-tree-kernels"
     anchor = FUNCTION
+    only_rewrites = True
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(op, [*map(ReducedLeaves, _REDUCTIONS)], state)

@@ -45,6 +45,7 @@ class GraphWinograd(Pass):
 
     name = "graph-winograd"
     anchor = FUNCTION
+    only_rewrites = True
     skippable = ("winograd-conv",)
     cpu: CpuModel = GENERIC_CPU
     """The CPU to compile for; without vectors the pass does nothing."""

@@ -40,6 +40,7 @@ class GraphChannelsFirstMatmul(Pass):
 
     name = "graph-channels-first-matmul"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
 
     def run(self, op: Any, state: PassState) -> None:

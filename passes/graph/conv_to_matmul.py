@@ -45,6 +45,7 @@ class GraphConvToMatmul(Pass):
 
     name = "graph-conv-to-matmul"
     anchor = FUNCTION
+    only_rewrites = True
     narrow: str = "all"
     """The 16-bit float convolutions to convert as well: ``none``, ``few`` (with windows that do not
     overlap, or few of them: `FEW_ELEMENTS`) or ``all``."""

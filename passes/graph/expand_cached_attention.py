@@ -36,6 +36,7 @@ class GraphExpandCachedAttention(Pass):
 
     name = "graph-expand-cached-attention"
     anchor = FUNCTION
+    only_rewrites = True
     kernels: bool = False
     """True to keep what the kernels of a CPU compute."""
 

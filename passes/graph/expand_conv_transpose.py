@@ -42,6 +42,7 @@ class GraphExpandConvTranspose(Pass):
 
     name = "graph-expand-conv-transpose"
     anchor = FUNCTION
+    only_rewrites = True
     optional = True
 
     def run(self, op: Any, state: PassState) -> None:

@@ -37,6 +37,7 @@ class GraphExpandDft(Pass):
 
     name = "graph-expand-dft"
     anchor = FUNCTION
+    only_rewrites = True
     kernels: bool = False
     """True to keep transforms for which the lowering has a kernel."""
 

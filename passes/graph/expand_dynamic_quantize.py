@@ -30,6 +30,7 @@ class GraphExpandDynamicQuantize(Pass):
 
     name = "graph-expand-dynamic-quantize"
     anchor = FUNCTION
+    only_rewrites = True
     kernels: bool = False
     """True to keep what the kernel of a CPU computes."""
 

@@ -27,6 +27,7 @@ class GraphExpandLinearAttention(Pass):
 
     name = "graph-expand-linear-attention"
     anchor = FUNCTION
+    only_rewrites = True
     kernels: bool = False
     """True to keep what the kernel of a CPU computes."""
 

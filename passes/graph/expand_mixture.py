@@ -29,6 +29,7 @@ class GraphExpandMixture(Pass):
 
     name = "graph-expand-mixture"
     anchor = FUNCTION
+    only_rewrites = True
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(op, [ExpandMixture()], state)

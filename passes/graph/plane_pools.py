@@ -40,6 +40,7 @@ class GraphPlanePools(Pass):
 
     name = "graph-plane-pools"
     anchor = FUNCTION
+    only_rewrites = True
 
     def run(self, op: Any, state: PassState) -> None:
         apply_rewrites(

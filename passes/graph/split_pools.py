@@ -36,6 +36,7 @@ class GraphSplitPools(Pass):
 
     name = "graph-split-pools"
     anchor = FUNCTION
+    only_rewrites = True
     wide: bool = False
     """True to split windows over two axes, too, if that halves their taps."""
     rows: bool = False

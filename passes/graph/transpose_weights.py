@@ -33,6 +33,7 @@ class GraphTransposeWeights(Pass):
 
     name = "graph-transpose-weights"
     anchor = FUNCTION
+    only_rewrites = True
     tf32: int = 0
     """Products of TF32 in which tensor cores multiply f32 (`kernels.split_floats`), 0 if they do
     not."""

@@ -56,6 +56,9 @@ class PassState:
     fuel: Fuel | None = None
     """The limit on rewrites of the greedy driver; once it is spent, none fires."""
 
+    fired: int = 0
+    """The number of rewrites that the greedy driver has made."""
+
     def statistics(self, rewrite: str) -> RewriteStatistics:
         """The statistics of the rewrite named `rewrite`; made on first use."""
         return self.report.statistics(rewrite)
@@ -76,6 +79,8 @@ class Pass:
     """The op that the pass runs on: the module, or each function."""
     optional: ClassVar[bool] = False
     """True if a pipeline without the pass computes the same, so that tuning may leave it out."""
+    only_rewrites: ClassVar[bool] = False
+    """True if the pass changes the program by `apply_rewrites` alone: if none fires, by nothing."""
     skippable: ClassVar[tuple[str, ...]] = ()
     """Names of the rewrites of which the option `skip` of the pass leaves ops alone, by shapes."""
 

@@ -5,6 +5,7 @@ returns something false has *succeeded*), exceptions (they must not unwind throu
 and the prompt removal of producers that died, on which later one-use checks rely.
 """
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -47,6 +48,7 @@ def apply_rewrites(
     driver = _Driver(operation, [r() if isinstance(r, type) else r for r in rewrites], state, skip)
     with operation.context, ir.Location.unknown():
         driver.run(max_iterations, not bottom_up)
+    state.fired += driver.fired
     return driver.fired
 
 
@@ -65,7 +67,7 @@ class _Driver:
         self.failure: BaseException | None = None
         self.last: deque[str] = deque(maxlen=REMEMBERED)
         self.mark = ir.StringAttr.get("rewrite", operation.context)
-        self.budget = 1000 + 20 * _op_count(operation)
+        self.budget = 1000 + 20 * op_count(operation, depth=3)
         self.checker = RewriteChecker(operation) if state.check_rewrites else None
         self.by_root: dict[str, list[Rewrite]] = {}
         for rewrite in rewrites:
@@ -216,7 +218,7 @@ def _locate(values: Sequence[ir.Value], pending: ir.Location, location: ir.Locat
         ]
 
 
-def _op_count(operation: Any, depth: int = 3) -> int:
+def op_count(operation: Any, depth: int = sys.maxsize) -> int:
     """The number of ops within `operation`, down to `depth` levels."""
     if depth == 0:
         return 0
@@ -226,5 +228,5 @@ def _op_count(operation: Any, depth: int = 3) -> int:
             operations = list(block.operations)
             total += len(operations)
             nested = (inner for inner in operations if len(inner.operation.regions))
-            total += sum(_op_count(inner.operation, depth - 1) for inner in nested)
+            total += sum(op_count(inner.operation, depth - 1) for inner in nested)
     return total

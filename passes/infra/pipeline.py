@@ -16,6 +16,7 @@ from ...mlir import ir
 from . import options, syntax
 from .base import MODULE, Fuel, Pass, PassState
 from .diagnostics import collected_errors, error_text
+from .greedy import op_count
 from .pass_checking import PassChecker
 from .registry import MLIR_PASSES, MlirPass, find_pass, known_passes, mlir_pass_problem
 from .report import PassRecord, Report
@@ -148,6 +149,8 @@ class _Run:
         self.finds_changes = finds_changes
         self.keeps_copies = keeps_copies
         self.fingerprint: int | None = None
+        self.ops = 0
+        """The number of ops of the program with this fingerprint."""
         self.backup: Any = None
 
     def step(self, index: int) -> None:
@@ -157,14 +160,14 @@ class _Run:
         ):  # the program, or a copy of it, from before this pass
             self.backup = self.module.operation.clone(ip=False)
         if self.finds_changes and self.fingerprint is None:
-            self.fingerprint = fingerprint(self.module)
+            self._take_fingerprint()
         for observer in self.observers:
             observer.before(step, self.module)
         start = time.perf_counter()
         try:
-            self._apply(step)
+            state = self._apply(step)
             seconds = time.perf_counter() - start
-            changed = self._has_changed()
+            changed = self._has_changed(step.pass_, state)
             if changed is not False and self.verify_each:
                 self._verify(step)
             if changed and self.checker is not None:
@@ -183,14 +186,22 @@ class _Run:
         for observer in self.observers:
             observer.after(step, self.module, bool(changed))
 
-    def _has_changed(self) -> bool | None:
+    def _has_changed(self, pass_: Pass, state: PassState) -> bool | None:
         """Return whether the program changed since the last call; None without `finds_changes`."""
         if not self.finds_changes:
             return None
-        before, self.fingerprint = self.fingerprint, fingerprint(self.module)
+        # The greedy driver erases dead ops, too.
+        idle = pass_.only_rewrites and not state.fired
+        if idle and op_count(self.module.operation) == self.ops:
+            return False
+        before = self.fingerprint
+        self._take_fingerprint()
         return self.fingerprint != before
 
-    def _apply(self, step: PipelineStep) -> None:
+    def _take_fingerprint(self) -> None:
+        self.fingerprint, self.ops = fingerprint(self.module), op_count(self.module.operation)
+
+    def _apply(self, step: PipelineStep) -> PassState:
         state = PassState(self.report, step.pass_.name, self.checker is not None, self.fuel)
         with collected_errors(self.module.context) as errors:
             for op in _anchored(self.module, step.anchor):
@@ -198,6 +209,7 @@ class _Run:
         if errors:
             name = step.pass_.name
             raise PassError(f"pass '{name}' failed: {'; '.join(errors)}", name)
+        return state
 
     def _verify(self, step: PipelineStep) -> None:
         try:

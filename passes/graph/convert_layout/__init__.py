@@ -34,6 +34,7 @@ class GraphConvertLayout(Pass):
 
     name = "graph-convert-layout"
     anchor = FUNCTION
+    only_rewrites = True
     conv: Literal["nhwc", "nchw"] = "nhwc"
     """Layout of convolutions; ``nchw`` leaves them unchanged and only cancels transposes."""
 

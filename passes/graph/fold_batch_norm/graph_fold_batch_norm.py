@@ -24,6 +24,7 @@ class FoldBatchNorm(Pass):
 
     name = "graph-fold-batch-norm"
     anchor = FUNCTION
+    only_rewrites = True
     except_: tuple[str, ...] = ()
 
     def run(self, op: Any, state: PassState) -> None:

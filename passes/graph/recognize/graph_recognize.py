@@ -26,6 +26,7 @@ class Recognize(Pass):
 
     name = "graph-recognize"
     anchor = FUNCTION
+    only_rewrites = True
     except_: tuple[str, ...] = ()
 
     def run(self, op: Any, state: PassState) -> None:

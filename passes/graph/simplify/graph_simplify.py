@@ -25,6 +25,7 @@ class Simplify(Pass):
 
     name = "graph-simplify"
     anchor = FUNCTION
+    only_rewrites = True
     except_: tuple[str, ...] = ()
     max_iterations: int = 32
 
