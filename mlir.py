@@ -25,14 +25,12 @@ for _name in _WITHOUT_CLASSES:
     sys.modules.setdefault(f"{_DIALECTS}.{_name}", ModuleType(f"{_DIALECTS}.{_name}"))
 
 _WHEN_WANTED = {
-    **dict.fromkeys(("passmanager", "rewrite"), "torch_mlir"),
-    **dict.fromkeys(
-        (
-            *("arith", "cf", "linalg", "llvm", "math", "memref", "nvgpu", "scf", "tensor"),
-            "vector",
-        ),
-        "torch_mlir.dialects",
-    ),
+    **{name: f"torch_mlir.{name}" for name in ("passmanager", "rewrite")},
+    **{
+        name: f"torch_mlir.dialects.{name}"
+        for name in ("cf", "linalg", "llvm", "math", "memref", "nvgpu", "scf", "tensor", "vector")
+    },
+    "arith": f"{__package__}.arith_builders",
 }
 """Modules that are imported on first use: `linalg` alone takes 0.1 s, and reading models needs none
 of them."""
@@ -59,6 +57,6 @@ def create_context() -> Any:
 def __getattr__(name: str) -> Any:
     if name not in _WHEN_WANTED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(f"{_WHEN_WANTED[name]}.{name}")
+    module = importlib.import_module(_WHEN_WANTED[name])
     globals()[name] = module
     return module

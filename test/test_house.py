@@ -16,7 +16,8 @@ import graphc
 ROOT = Path(graphc.__file__).parent
 FLOORS = {
     "errors": (),
-    "mlir": (),
+    "arith_builders": (),
+    "mlir": ("arith_builders",),
     "aliases": (),
     "cpu_model": (),
     "onnx_names": (),
@@ -231,7 +232,7 @@ OUTSIDE = {
         "benchmarks/",
     ),
     "iree": ("runtime/", "benchmarks/peers.py", "benchmarks/mma_device.py"),
-    "torch_mlir": ("mlir.py",),
+    "torch_mlir": ("mlir.py", "arith_builders.py"),
 }
 
 
