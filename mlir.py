@@ -4,14 +4,16 @@ The rest of graphc writes ``from .mlir import ir``, so another wheel with the bi
 change to this file only.
 """
 
-import importlib
 import sys
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 from torch_mlir import ir
 from torch_mlir._mlir_libs._mlir import globals as _globals
 from torch_mlir.dialects import ext, func
+
+from .op_builders import dialect
 
 _DIALECTS = f"{__package__}.dialects"
 _WITHOUT_CLASSES = ("flow", "hal", "iree_linalg_ext", "iree_tensor_ext", "stream", "util")
@@ -25,12 +27,14 @@ for _name in _WITHOUT_CLASSES:
     sys.modules.setdefault(f"{_DIALECTS}.{_name}", ModuleType(f"{_DIALECTS}.{_name}"))
 
 _WHEN_WANTED = {
-    **{name: f"torch_mlir.{name}" for name in ("passmanager", "rewrite")},
-    **{
-        name: f"torch_mlir.dialects.{name}"
-        for name in ("cf", "linalg", "llvm", "math", "memref", "nvgpu", "scf", "tensor", "vector")
-    },
-    "arith": f"{__package__}.arith_builders",
+    **dict.fromkeys(("passmanager", "rewrite"), lambda name: import_module(f"torch_mlir.{name}")),
+    **dict.fromkeys(
+        (
+            *("arith", "cf", "linalg", "llvm", "math", "memref", "nvgpu", "scf", "tensor"),
+            "vector",
+        ),
+        dialect,
+    ),
 }
 """Modules that are imported on first use: `linalg` alone takes 0.1 s, and reading models needs none
 of them."""
@@ -57,6 +61,5 @@ def create_context() -> Any:
 def __getattr__(name: str) -> Any:
     if name not in _WHEN_WANTED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = importlib.import_module(_WHEN_WANTED[name])
-    globals()[name] = module
+    globals()[name] = module = _WHEN_WANTED[name](name)
     return module

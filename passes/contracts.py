@@ -8,6 +8,7 @@
 A contract is a table; its check lists all violations at once, each with its node.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -151,19 +152,19 @@ def check(module: ir.Module, contract: Contract) -> None:
 def _violations(module: ir.Operation, contract: Contract) -> list[str]:
     """The violations of `module` and of the ops within, but for those within illegal ones."""
     problems: list[str] = []
-    of_names: dict[str, tuple[bool, str | None]] = {}
+    # Thousands of ops have few names and types.
+    of_name = functools.cache(functools.partial(_name_problem, contract=contract))
+    of_type = functools.cache(functools.partial(_type_problem, contract=contract))
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         name = op.name
-        if name not in of_names:
-            of_names[name] = _name_problem(name, contract)
-        legal, problem = of_names[name]
+        legal, problem = of_name(name)
         if problem is not None:
             problems.append(f"{node_name(op)}: {problem}")
         if not legal:
             return ir.WalkResult.SKIP
         for type_ in _types(op):
-            problem = _type_problem(type_, contract)
+            problem = of_type(type_)
             if problem is not None:
                 problems.append(f"{node_name(op)}: {name} {problem}")
         return ir.WalkResult.ADVANCE

@@ -16,8 +16,8 @@ import graphc
 ROOT = Path(graphc.__file__).parent
 FLOORS = {
     "errors": (),
-    "arith_builders": (),
-    "mlir": ("arith_builders",),
+    "op_builders": (),
+    "mlir": ("op_builders",),
     "aliases": (),
     "cpu_model": (),
     "onnx_names": (),
@@ -232,7 +232,7 @@ OUTSIDE = {
         "benchmarks/",
     ),
     "iree": ("runtime/", "benchmarks/peers.py", "benchmarks/mma_device.py"),
-    "torch_mlir": ("mlir.py", "arith_builders.py"),
+    "torch_mlir": ("mlir.py", "op_builders.py"),
 }
 
 

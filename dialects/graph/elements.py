@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 
 from ...mlir import ir
+from ..remembering import remembered
 from .types import TensorType, from_mlir, to_mlir
 
 INLINE_ELEMENTS = 16
@@ -206,6 +207,7 @@ def _is_blob(attribute: ir.Attribute) -> bool:
     return True
 
 
+@remembered
 def _blob_name(attribute: ir.Attribute) -> str:
     match = re.match(r'dense_resource<"?([^">]+)"?>', str(attribute))
     assert match is not None

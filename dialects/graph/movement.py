@@ -1,5 +1,6 @@
 """Data movement: the same elements in another shape or order."""
 
+import functools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -16,6 +17,11 @@ from .types import Shape, StaticShape, TensorType
 
 def element_count(shape: Iterable[int | Dim]) -> int | Dim:
     """The number of elements of `shape`."""
+    return _product(tuple(shape))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _product(shape: Shape) -> int | Dim:
     count: int | Dim = 1
     for size in shape:
         count = count * size

@@ -218,12 +218,7 @@ class KernelFunction:
     """The function of an executable of `module` that has one."""
 
     def __init__(self, module: Any, name: str):
-        (executable,) = (
-            op.operation
-            for op in module.body.operations
-            if op.operation.name == _EXECUTABLE
-            and ir.StringAttr(op.attributes["sym_name"]).value == name
-        )
+        executable = ir.SymbolTable(module.operation)[name].operation
         self._export, module = (op.operation for op in list(executable.regions[0].blocks[0])[:2])
         (view,) = module.regions[0].blocks[0].operations
         assert isinstance(view, func.FuncOp)

@@ -134,13 +134,14 @@ def _read(function: func.FuncOp) -> _Kernel | None:
     def note(op: ir.Operation) -> ir.WalkResult:
         nonlocal hindered, ops
         ops += 1
-        if op.name.startswith("stream."):
+        name = op.name
+        if name == "arith.constant":
+            hindered |= isinstance(op.attributes["value"], ir.DenseResourceElementsAttr)
+        elif name == "func.call":
+            hindered = True
+        elif name.startswith("stream."):
             given.append(op)
             hindered |= not _is_plain(op)
-        elif op.name == "arith.constant":
-            hindered |= isinstance(op.attributes["value"], ir.DenseResourceElementsAttr)
-        else:
-            hindered |= op.name == "func.call"
         return ir.WalkResult.ADVANCE
 
     function.operation.walk(note)

@@ -40,13 +40,13 @@ class WorkStealingDispatch(Pass):
         if self.threads < 2 or not dispatches:
             return
         few = {each.kernel for each in dispatches if self._has_few(each)}
-        alone = {each.kernel for each in dispatches}
-        alone = {name for name in alone if KernelFunction(op, name).counts_calls}
+        names = dict.fromkeys(each.kernel for each in dispatches)
+        kernels = {name: KernelFunction(op, name) for name in names}
         statistics, counters = state.statistics("share"), _Counters(self.threads)
         positions: dict[str, tuple[int, int]] = {}
         for each in dispatches:
             node = node_name(each.op)
-            if each.kernel in alone:
+            if kernels[each.kernel].counts_calls:
                 statistics.record_declined(node, "its threads share its work themselves")
                 continue
             if each.kernel in few:
@@ -57,7 +57,7 @@ class WorkStealingDispatch(Pass):
             counters.hand_over(called)
             statistics.record_fired(node)
         for name, (scalar, buffer) in positions.items():
-            self._share(KernelFunction(op, name), scalar, buffer)
+            self._share(kernels[name], scalar, buffer)
 
     def _has_few(self, dispatch: Dispatch) -> bool:
         return dispatch.workgroups is not None and dispatch.workgroups < self.threads
