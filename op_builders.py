@@ -11,7 +11,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from torch_mlir import ir
+import torch_mlir.ir
+
+ir: Any = torch_mlir.ir  # which has no types
 
 Builder = Callable[..., Any]
 

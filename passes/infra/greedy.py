@@ -5,7 +5,7 @@ returns something false has *succeeded*), exceptions (they must not unwind throu
 and the prompt removal of producers that died, on which later one-use checks rely.
 """
 
-import sys
+import functools
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -21,6 +21,10 @@ from .rewrite import Decline, Rewrite
 from .skipping import SKIPPED, op_shapes
 
 MATCHED, NOT_MATCHED = False, True  # what MLIR's callback returns
+
+MANY = 1000
+FIRINGS_OF_AN_OP = 20
+"""Rewrites that fire more often than this on each op, and `MANY` times, do not come to an end."""
 
 REMEMBERED = 6
 """The number of last firings that a report of non-convergence names."""
@@ -67,7 +71,6 @@ class _Driver:
         self.failure: BaseException | None = None
         self.last: deque[str] = deque(maxlen=REMEMBERED)
         self.mark = ir.StringAttr.get("rewrite", operation.context)
-        self.budget = 1000 + 20 * op_count(operation, depth=3)
         self.checker = RewriteChecker(operation) if state.check_rewrites else None
         self.by_root: dict[str, list[Rewrite]] = {}
         for rewrite in rewrites:
@@ -145,8 +148,13 @@ class _Driver:
         self.state.statistics(rewrite.name).record_fired(node, shapes)
         if self.state.fuel is not None:
             self.state.fuel.burn(rewrite.name, node)
-        if self.fired > self.budget:
+        if self.fired > MANY and self.fired > self.budget:
             raise self._not_converging()
+
+    @functools.cached_property
+    def budget(self) -> int:
+        """The number of firings that a program of as many ops may need."""
+        return MANY + FIRINGS_OF_AN_OP * op_count(self.operation)
 
     def _check_replacement(self, rewrite: Rewrite, op: Any, values: Sequence[ir.Value]) -> None:
         results = list(op.operation.results)
@@ -218,15 +226,14 @@ def _locate(values: Sequence[ir.Value], pending: ir.Location, location: ir.Locat
         ]
 
 
-def op_count(operation: Any, depth: int = sys.maxsize) -> int:
-    """The number of ops within `operation`, down to `depth` levels."""
-    if depth == 0:
-        return 0
-    total = 0
-    for region in operation.regions:
-        for block in region.blocks:
-            operations = list(block.operations)
-            total += len(operations)
-            nested = (inner for inner in operations if len(inner.operation.regions))
-            total += sum(op_count(inner.operation, depth - 1) for inner in nested)
-    return total
+def op_count(operation: Any) -> int:
+    """The number of ops within `operation`."""
+    count = 0
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal count
+        count += 1
+        return ir.WalkResult.ADVANCE
+
+    operation.walk(visit)
+    return count
