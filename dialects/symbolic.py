@@ -56,7 +56,9 @@ class Dim:
             self.atoms += 1 + sum(map(length, monomial))
             if self.atoms > MAX_ATOMS or abs(coefficient) > _MAX_COEFFICIENT:
                 raise ComplexityError("a size has no formula of reasonable length")
-        ordered = sorted(terms.items(), key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))
+        ordered = list(terms.items())
+        if len(ordered) > 1:
+            ordered.sort(key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))
         self.terms = tuple(ordered)
         self._hash = hash(self.terms)
 

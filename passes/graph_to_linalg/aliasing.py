@@ -1,6 +1,6 @@
 """Tensors that IREE may update in place, and the copies that prevent it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...dialects import graph, iree
 from ...mlir import arith, ir, tensor
@@ -52,7 +52,7 @@ def copy_what_others_read(block: ir.Block) -> None:
     IREE makes no copy if the other uses come first in the program; but the order in which they run
     depends only on the uses of their results.
     """
-    for op in list(all_ops(block)):
+    for op in all_ops(block):
         position = _updated_operand(op)
         if position is not None and _is_read_elsewhere(op.operands[position]):
             with ir.InsertionPoint(kernel_of(op) or op), op.location:
@@ -127,18 +127,25 @@ def captured(block: ir.Block) -> list[ir.Value]:
     return [x for x in tensors if not _is_from(x, block)]
 
 
-def all_ops(block: ir.Block) -> Iterator[ir.Operation]:
+def all_ops(block: ir.Block) -> list[ir.Operation]:
     """The ops of `block`, including nested ones."""
-    for op in block.operations:
-        yield op.operation
-        yield from ops_within(op.operation)
+    return [each for op in block.operations for each in _with_inner(op.operation)]
 
 
-def ops_within(op: ir.Operation) -> Iterator[ir.Operation]:
+def ops_within(op: ir.Operation) -> list[ir.Operation]:
     """The ops in the regions of `op`, including nested ones."""
-    for region in op.regions:
-        for block in region.blocks:
-            yield from all_ops(block)
+    return _with_inner(op)[1:]
+
+
+def _with_inner(op: ir.Operation) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
+
+    def visit(each: ir.Operation) -> ir.WalkResult:
+        found.append(each)
+        return ir.WalkResult.ADVANCE
+
+    op.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return found
 
 
 def _is_from(x: ir.Value, block: ir.Block) -> bool:

@@ -146,7 +146,7 @@ class ScratchFunction:
 
 def _inline_regions(function: func.FuncOp) -> None:
     """Move the ops of dispatch regions before them, and drop barriers: all is one dispatch."""
-    for op in list(ops_within(function.operation)):
+    for op in ops_within(function.operation):
         if op.name in _BARRIERS:
             op.results[0].replace_all_uses_with(op.operands[0])
             op.erase()
@@ -177,7 +177,7 @@ def _require_no_exchange(function: func.FuncOp) -> None:
 def _store_bools_as_bytes(function: func.FuncOp) -> None:
     """Give buffers of i1 elements of i8, as in memory; IREE would pack eight into a byte."""
     bit, byte = (ir.IntegerType.get_signless(width) for width in (1, 8))
-    ops = list(ops_within(function.operation))
+    ops = ops_within(function.operation)
     blocks = [block for op in ops for region in op.regions for block in region.blocks]
     arguments = [x for block in (function.entry_block, *blocks) for x in block.arguments]
     for x in (*arguments, *(result for op in ops for result in op.results)):
@@ -204,7 +204,7 @@ def _vectorize(function: func.FuncOp) -> None:
 
 def _copy_by_loops(function: func.FuncOp) -> None:
     """Replace copies of buffers by ops that become loops."""
-    for op in list(ops_within(function.operation)):
+    for op in ops_within(function.operation):
         if op.name == "memref.copy":
             source, target = op.operands
             with ir.InsertionPoint(op), op.location:

@@ -32,7 +32,7 @@ class HostScalars(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if each.name == "tensor.extract" and _is_known(each.operands[0]):
                 with ir.InsertionPoint(each), each.location:
                     element = _element(each.operands[0])

@@ -98,7 +98,7 @@ class _FusibleOps:
         """The op that ends the dispatch of each op."""
         self._ops = defaultdict[ir.Operation, list[ir.Operation]](list)
         self._scalars = defaultdict[ir.Operation, set[ir.Attribute]](set)
-        for op in reversed(list(ops_within(function))):
+        for op in reversed(ops_within(function)):
             if op.name.startswith(_FUSED) and op.name != "tensor.empty":
                 reader = _only_reader(op)
                 last = op if reader is None else self._last.get(reader, op)

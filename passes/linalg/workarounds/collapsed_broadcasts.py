@@ -41,7 +41,7 @@ class WorkaroundCollapsedBroadcasts(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if each.name.startswith("linalg.") and kernel_of(each) is None:
                 for result in each.results:
                     if _is_of_unknown_size(result) and _is_spread_by_some(result, each.results):

@@ -34,7 +34,7 @@ class WorkaroundIndexReductions(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if has_reduction(each):
                 _read_positions(each)
 

@@ -43,7 +43,7 @@ class WorkaroundReducedSplats(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             position = _lost_operand(each) if each.name.startswith("linalg.") else None
             if position is not None:
                 x = each.operands[position]

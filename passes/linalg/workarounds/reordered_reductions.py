@@ -55,7 +55,7 @@ class WorkaroundReorderedReductions(Pass):
     def run(self, op: Any, state: PassState) -> None:
         del state
         known: _Known = {}
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if _is_reader(each) and kernel_of(each) is None:
                 _insert_barriers(each, known)
 

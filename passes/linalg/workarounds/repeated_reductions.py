@@ -38,7 +38,7 @@ class WorkaroundRepeatedReductions(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if has_reduction(each) and kernel_of(each) is None:
                 for result in each.results:
                     if _is_of_dynamic_rows(result) and _is_for_reductions(result):

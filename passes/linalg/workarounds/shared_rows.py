@@ -38,7 +38,7 @@ class WorkaroundSharedRows(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if is_elementwise(each):
                 for result in each.results:
                     if _is_shared(result):

@@ -46,7 +46,7 @@ class WorkaroundStridedSlices(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        for each in list(ops_within(op.operation)):
+        for each in ops_within(op.operation):
             if _skips_elements(each) and _is_widened(each.operands[0]):
                 insert_barrier(each.operands[0], _skips_elements)
             if _is_strided(each):
