@@ -15,6 +15,8 @@ LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
 
 NODE_WORDS = 4
 """Integers of a packed node: bits of the threshold, feature, and both children."""
+LEAF_WORDS = 2
+"""Integers of a packed leaf: itself, twice."""
 FEATURE_BITS = 24
 """Bits of a packed node's feature; its outcomes follow."""
 _REDUCE: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
@@ -95,17 +97,43 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
 tree_leaves = builder(TreeLeavesOp)
 
 
+def leaf_words(leaves: int) -> int:
+    """Integers before the first node of a table with this many packed leaves."""
+    return LEAF_WORDS * (leaves + 1)
+
+
+def pack_children(children: np.ndarray) -> np.ndarray:
+    """Offsets, from the first node of a packed table, of nodes and leaves numbered as in
+    `TreeLeavesOp`."""
+    return np.where(children < 0, LEAF_WORDS * (children - 1), NODE_WORDS * children)
+
+
+def unpack_children(offsets: np.ndarray) -> np.ndarray:
+    """The inverse of `pack_children`."""
+    return np.where(offsets < 0, offsets // LEAF_WORDS + 1, offsets // NODE_WORDS)
+
+
 def pack_nodes(
-    features: np.ndarray, thresholds: np.ndarray, outcomes: np.ndarray, children: np.ndarray
+    features: np.ndarray,
+    thresholds: np.ndarray,
+    outcomes: np.ndarray,
+    children: np.ndarray,
+    leaves: int,
 ) -> np.ndarray:
-    """The tables of `TreeLeavesOp` as one: a row of `NODE_WORDS` integers as wide as a threshold
-    for each node."""
+    """The tables of `TreeLeavesOp` as one, of integers as wide as a threshold.
+
+    Each node has `NODE_WORDS`. Before them, the last first, are the leaves: read like a node, each
+    has itself as both children, so that a walk stays there, and has those of the next leaf (or the
+    first node) as its threshold and feature, which do not matter.
+    """
     integer = np.dtype(f"i{thresholds.dtype.itemsize}")
     packed = np.empty((len(features), NODE_WORDS), integer)
     packed[:, 0] = thresholds.view(integer)
     packed[:, 1] = features.astype(integer) | outcomes.astype(integer) << FEATURE_BITS
-    packed[:, 2:] = children
-    return packed
+    packed[:, 2:] = pack_children(children)
+    last_first = pack_children(np.arange(-leaves, 0)).astype(integer)
+    unused = np.zeros(LEAF_WORDS, integer)
+    return np.concatenate([unused, last_first.repeat(LEAF_WORDS), packed.ravel()])
 
 
 class TreeVotesOp(GraphOp, name="tree_votes"):
@@ -113,8 +141,8 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
 
     ``reduce(gather(weights, tree_leaves(x, ...)), axis=1)`` by one kernel, which
     `cpu-select-tree-kernels` selects. `nodes` has the tables of `tree_leaves` in one
-    (`pack_nodes`). `outcomes` are those of all nodes, or 0 if they differ. `reduction` is ``sum``,
-    ``max`` or ``min``.
+    (`pack_nodes`); `roots` are offsets in it (`pack_children`). `outcomes` are those that all nodes
+    have, `varying` those that some have. `reduction` is ``sum``, ``max`` or ``min``.
     """
 
     amp = MixedPrecision.KEEP
@@ -126,6 +154,7 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
     depth: Int
     width: Int
     outcomes: Int
+    varying: Int
     reduction: Str
 
     @staticmethod
@@ -138,16 +167,17 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
         depth: int,
         width: int,
         outcomes: int,
+        varying: int,
         reduction: str,
     ) -> TensorType:
         require_float(x)
         require_integer(roots)
         wide = np.dtype(f"i{x.dtype.itemsize}")
-        is_packed = nodes.rank == 2 and nodes.shape[1] == NODE_WORDS and nodes.dtype == wide
-        fits = (x.rank, roots.rank, weights.rank) == (2, 1, 2) and weights.dtype == x.dtype
-        if not is_packed or not fits or 0 in (*nodes.shape, *weights.shape) or depth < 0:
+        ranks = (x.rank, roots.rank, nodes.rank, weights.rank)
+        same = weights.dtype == x.dtype and nodes.dtype == wide
+        if ranks != (2, 1, 1, 2) or not same or depth < 0 or not _are_packed(nodes, weights):
             raise TypeRuleError(f"nodes of {nodes} with {weights} are no packed trees for {x}")
-        if reduction not in _REDUCE or not 0 <= outcomes < 2 * UNORDERED:
+        if reduction not in _REDUCE or not {outcomes, varying} <= {*range(2 * UNORDERED)}:
             raise TypeRuleError(f"'{reduction}' or outcomes {outcomes} are none of trees")
         columns = x.shape[1]
         if width < 1 or (isinstance(columns, int) and columns < width):
@@ -164,22 +194,32 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
         depth: int,
         width: int,
         outcomes: int,
+        varying: int,
         reduction: str,
     ) -> np.ndarray:
-        told = nodes[:, 1]
+        packed = nodes[leaf_words(len(weights)) :].reshape(-1, NODE_WORDS)
+        told = packed[:, 1]
         leaves = TreeLeavesOp.evaluate(
             x,
-            roots,
+            unpack_children(roots),
             told & ((1 << FEATURE_BITS) - 1),
-            np.ascontiguousarray(nodes[:, 0]).view(x.dtype),
-            np.full(len(nodes), outcomes) if outcomes else told >> FEATURE_BITS,
-            nodes[:, 2:],
+            np.ascontiguousarray(packed[:, 0]).view(x.dtype),
+            told >> FEATURE_BITS & varying | outcomes,
+            unpack_children(packed[:, 2:]),
             depth=depth,
             width=width,
         )
         votes = weights[np.clip(leaves, 0, len(weights) - 1)]
         neutral = {"sum": 0, "max": -np.inf, "min": np.inf}[reduction]
         return _REDUCE[reduction](votes, axis=1, initial=neutral).astype(x.dtype)
+
+
+def _are_packed(nodes: TensorType, weights: TensorType) -> bool:
+    """If the sizes are those of a leaf and a node at least."""
+    if not nodes.is_static or not weights.is_static or 0 in weights.shape:
+        return False
+    words = nodes.static_shape[0] - leaf_words(weights.static_shape[0])
+    return words > 0 and words % NODE_WORDS == 0
 
 
 tree_votes = builder(TreeVotesOp)

@@ -32,7 +32,8 @@ class SelectTreeKernels(Pass):
     -->
     %3 = "graph.tree_votes"(%x, %roots, %nodes, %weights) : 1000x3xf32
 
-    The tables of the trees become one, in which a node is within one line of the cache.
+    The tables of the trees become one, in which a node is within one line of the cache, and leaves
+    lead to themselves.
     """
 
     name = "cpu-select-tree-kernels"
@@ -65,28 +66,30 @@ class ReducedLeaves(Rewrite):
             return "features and weights are not both f32 or f64"
         if any(constant_array(table) is None for table in _tables(leaves)):
             return "the trees are not known at compile time"
-        if not weights.is_static or not graph.type_of(leaves.roots).is_static:
-            return "the number of trees or leaves is not known at compile time"
+        if not weights.is_static or 0 in weights.shape:
+            return "the number of leaves is not known at compile time"
         return None if leaves.width <= 1 << FEATURE_BITS else "there are too many features"
 
     def rewrite(self, op: Any, votes: graph.GatherOp, leaves: graph.TreeLeavesOp) -> ir.Value:
         del op
-        features, thresholds, outcomes, children = (
+        roots, features, thresholds, outcomes, children = (
             np.asarray(constant_array(table)) for table in _tables(leaves)
         )
-        known = np.unique(outcomes)
-        nodes = graph.pack_nodes(features, thresholds, outcomes, children)
+        count = graph.type_of(votes.x).static_shape[0]
+        always = np.bitwise_and.reduce(outcomes)
+        nodes = graph.pack_nodes(features, thresholds, outcomes, children, count)
         return graph.tree_votes(
             leaves.x,
-            leaves.roots,
+            graph.constant(value=graph.pack_children(roots).astype(roots.dtype)),
             graph.constant(value=nodes),
             votes.x,
             depth=leaves.depth,
             width=leaves.width,
-            outcomes=int(known[0]) if len(known) == 1 else 0,
+            outcomes=int(always),
+            varying=int(np.bitwise_or.reduce(outcomes) & ~always),
             reduction=self.reduction,
         )
 
 
 def _tables(leaves: graph.TreeLeavesOp) -> list[ir.Value]:
-    return [leaves.features, leaves.thresholds, leaves.outcomes, leaves.children]
+    return [leaves.roots, leaves.features, leaves.thresholds, leaves.outcomes, leaves.children]

@@ -82,12 +82,12 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
     if 0 in result.shape:
         return ctx.empty(result)
     ctx.require_at_least(x.shape[1], op.width, f"has fewer features than {op.width}")
-    (trees,), nodes, weights = (
+    (trees,), (words,), weights = (
         graph.type_of(value).static_shape for value in (op.roots, op.nodes, op.weights)
     )
     shape = TreeVotesShape(
-        x.shape[0], x.shape[1], trees, nodes[0], weights[0], weights[1], op.depth,
-        op.outcomes, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
+        x.shape[0], x.shape[1], trees, words, weights[0], weights[1], op.depth,
+        op.outcomes, op.varying, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
     )  # fmt: skip
 
     def make_emitter(*buffers: ir.Value) -> TreeVotesEmitter:

@@ -3,6 +3,10 @@
 The next node of a walk depends on memory that the last one named, so that a single walk waits most
 of the time. Several walks therefore go on together: of several rows through one tree, whose nodes
 then stay in cache, or, for few rows, of one row through several trees.
+
+No step of a walk branches on data: each comparison would be mispredicted half of the time. Leaves
+lead to themselves, so that walks that have ended need not be told from others, and outcomes of
+comparisons are combined as integers.
 """
 
 from collections.abc import Sequence
@@ -12,9 +16,11 @@ from ...dialects.graph.trees import (
     EQUAL,
     FEATURE_BITS,
     GREATER,
+    LEAF_WORDS,
     LESS,
     NODE_WORDS,
     UNORDERED,
+    leaf_words,
 )  # fmt: skip
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref
@@ -32,7 +38,8 @@ LEAST_STEPS = 8192
 """Steps of a workgroup at least, which take some microseconds."""
 
 _PREDICATES = {
-    LESS: "OLT", LESS | EQUAL: "OLE", GREATER: "OGT", GREATER | EQUAL: "OGE", EQUAL: "OEQ",
+    0: "AlwaysFalse", LESS: "OLT", LESS | EQUAL: "OLE", GREATER: "OGT", GREATER | EQUAL: "OGE",
+    EQUAL: "OEQ",
     LESS | GREATER: "ONE", LESS | UNORDERED: "ULT", LESS | EQUAL | UNORDERED: "ULE",
     GREATER | UNORDERED: "UGT", GREATER | EQUAL | UNORDERED: "UGE", EQUAL | UNORDERED: "UEQ",
     LESS | GREATER | UNORDERED: "UNE", LESS | EQUAL | GREATER: "ORD", UNORDERED: "UNO",
@@ -42,17 +49,18 @@ _PREDICATES = {
 
 @dataclass(frozen=True)
 class TreeVotesShape:
-    """`rows` of `columns` features through `trees` with `nodes` and `leaves`; see
+    """`rows` of `columns` features through `trees` in a table of `words` with `leaves`; see
     `graph.tree_votes`."""
 
     rows: Size
     columns: Size
     trees: int
-    nodes: int
+    words: int
     leaves: int
     targets: int
     depth: int
     outcomes: int
+    varying: int
     reduction: str
     lanes: int
 
@@ -167,9 +175,10 @@ class TreeVotesEmitter(VectorEmitter):
             self._vote(self.times(row, self.shape.targets), at)
 
     def _next(self, start: ir.Value, at: ir.Value) -> ir.Value:
-        """The node after `at`, or `at` if that is a leaf, for the features from `start` on. What a
-        table says is clamped, because none is trusted."""
-        word = self.times(self._within(arith.maxsi(at, self.zero), self.shape.nodes), NODE_WORDS)
+        """The offset after `at` for the features from `start` on. What a table says is clamped,
+        because none is trusted."""
+        word = self.add(at, leaf_words(self.shape.leaves))
+        word = self._within(word, self.shape.words - NODE_WORDS + 1)
         threshold = arith.bitcast(self.element, memref.load(self.nodes, [word]))
         told = memref.load(self.nodes, [self.add(word, 1)])
         feature = arith.andi(told, self._number((1 << FEATURE_BITS) - 1))
@@ -177,26 +186,25 @@ class TreeVotesEmitter(VectorEmitter):
         value = memref.load(self.x, [arith.addi(start, feature)])
         hit = self._is_hit(value, threshold, told)
         side = arith.select(hit, self.index(2), self.index(3))
-        child = self._read(self.nodes, arith.addi(word, side))
-        is_leaf = arith.cmpi(arith.CmpIPredicate.slt, at, self.zero)
-        return arith.select(is_leaf, at, child)
+        return self._read(self.nodes, arith.addi(word, side))
 
     def _is_hit(self, value: ir.Value, threshold: ir.Value, told: ir.Value) -> ir.Value:
         """True (an i1) if the comparison has one of the outcomes of the node."""
-        if self.shape.outcomes:
-            return _compare(_PREDICATES[self.shape.outcomes], value, threshold)
-        seen = self._number(UNORDERED << FEATURE_BITS)
-        for outcome in (LESS, EQUAL, GREATER):
-            holds = _compare(_PREDICATES[outcome], value, threshold)
-            seen = arith.select(holds, self._number(outcome << FEATURE_BITS), seen)
-        wanted = arith.andi(told, seen)
-        return arith.cmpi(arith.CmpIPredicate.ne, wanted, self._number(0))
+        hit = _compare(_PREDICATES[self.shape.outcomes], value, threshold)
+        for outcome in (LESS, EQUAL, GREATER, UNORDERED):
+            if self.shape.varying & outcome:
+                seen = _compare(_PREDICATES[outcome], value, threshold)
+                wanted = arith.andi(told, self._number(outcome << FEATURE_BITS))
+                is_wanted = arith.cmpi(arith.CmpIPredicate.ne, wanted, self._number(0))
+                hit = arith.ori(hit, arith.andi(seen, is_wanted))
+        return hit
 
     def _vote(self, target: ir.Value, at: ir.Value) -> None:
-        """Combine the weights of the leaf of node `at` with the results from `target` on."""
+        """Combine the weights of the leaf at offset `at` with the results from `target` on."""
         targets = self.shape.targets
         is_node = arith.cmpi(arith.CmpIPredicate.sge, at, self.zero)
-        leaf = arith.select(is_node, self.zero, arith.xori(at, self.index(-1)))
+        number = arith.divui(arith.subi(self.index(-2 * LEAF_WORDS), at), self.index(LEAF_WORDS))
+        leaf = arith.select(is_node, self.zero, number)
         source = self.times(self._within(leaf, self.shape.leaves), targets)
         whole = targets // self.lanes * self.lanes
 

@@ -1,10 +1,10 @@
 // RUN: gc-opt %s --cpu-select-tree-kernels --split-input-file | filecheck %s
 
-// All nodes have one comparison, which leaves the table.
+// All nodes have one comparison. Two leaves that lead to themselves stand before the node.
 
 // CHECK-LABEL: @votes
-// CHECK: %[[NODES:.*]] = "graph.constant"() {value = dense<{{\[\[}}1065353216, 33554434, -1, -2]]> : tensor<1x4xi32>}
-// CHECK: "graph.tree_votes"(%arg0, %{{.*}}, %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 2 : i64, reduction = "sum", width = 3 : i64}
+// CHECK: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -6, -6, -4, -4, 1065353216, 33554434, -4, -6]> : tensor<10xi32>}
+// CHECK: "graph.tree_votes"(%arg0, %{{.*}}, %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 2 : i64, reduction = "sum", varying = 0 : i64, width = 3 : i64}
 // CHECK-NOT: tree_leaves
 func.func @votes(%x: tensor<?x5xf32, ["n"]>, %weights: tensor<2x4xf32>) -> tensor<?x4xf32, ["n"]> {
   %roots = "graph.constant"() {value = dense<0> : tensor<1xi32>} : () -> tensor<1xi32>
@@ -16,6 +16,26 @@ func.func @votes(%x: tensor<?x5xf32, ["n"]>, %weights: tensor<2x4xf32>) -> tenso
   %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<?x1xi32, ["n"]>) -> tensor<?x1x4xf32, ["n"]>
   %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<?x1x4xf32, ["n"]>) -> tensor<?x4xf32, ["n"]>
   return %2 : tensor<?x4xf32, ["n"]>
+}
+
+// -----
+
+// Nodes that differ in where NaN leads: offsets of roots and of nodes are four times their numbers.
+
+// CHECK-LABEL: @missing
+// CHECK-DAG: %[[ROOTS:.*]] = "graph.constant"() {value = dense<[0, 4]> : tensor<2xi32>}
+// CHECK-DAG: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -6, -6, -4, -4, 0, 50331648, -4, -6, 0, 184549376, -6, -4]> : tensor<14xi32>}
+// CHECK: "graph.tree_votes"(%arg0, %[[ROOTS]], %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 3 : i64, reduction = "sum", varying = 8 : i64, width = 1 : i64}
+func.func @missing(%x: tensor<7x5xf32>, %weights: tensor<2x4xf32>) -> tensor<7x4xf32> {
+  %roots = "graph.constant"() {value = dense<[0, 1]> : tensor<2xi32>} : () -> tensor<2xi32>
+  %features = "graph.constant"() {value = dense<0> : tensor<2xi32>} : () -> tensor<2xi32>
+  %thresholds = "graph.constant"() {value = dense<0.0> : tensor<2xf32>} : () -> tensor<2xf32>
+  %outcomes = "graph.constant"() {value = dense<[3, 11]> : tensor<2xui8>} : () -> tensor<2xui8>
+  %children = "graph.constant"() {value = dense<[[-1, -2], [-2, -1]]> : tensor<2x2xi32>} : () -> tensor<2x2xi32>
+  %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 1 : i64, width = 1 : i64} : (tensor<7x5xf32>, tensor<2xi32>, tensor<2xi32>, tensor<2xf32>, tensor<2xui8>, tensor<2x2xi32>) -> tensor<7x2xi32>
+  %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<7x2xi32>) -> tensor<7x2x4xf32>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<7x2x4xf32>) -> tensor<7x4xf32>
+  return %2 : tensor<7x4xf32>
 }
 
 // -----

@@ -16,14 +16,21 @@ func.func @tree_leaves(%x: tensor<?x?xf32, ["n", "f"]>, %roots: tensor<2xi32>, %
 
 // -----
 
-// A kernel walks the trees and sums the weights.
+// A kernel walks the trees and sums the weights. The child is the next offset, leaf or not.
 // CHECK-LABEL: func.func @tree_votes_0
 // CHECK: scf.while
+// CHECK: } do {
+// CHECK: arith.cmpf ole
+// CHECK-NEXT: arith.select
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: %[[CHILD:.*]] = memref.load
+// CHECK-NEXT: %[[NEXT:.*]] = arith.index_cast %[[CHILD]]
+// CHECK: scf.yield %{{[0-9]+}}, %[[NEXT]],
 // CHECK: arith.addf
 // CHECK-LABEL: @tree_votes
 // CHECK: cf.assert {{.*}}has fewer features than 3
 // CHECK: flow.dispatch{{.*}}@tree_votes_0
-func.func @tree_votes(%x: tensor<?x?xf32, ["n", "f"]>, %roots: tensor<2xi32>, %nodes: tensor<4x4xi32>, %weights: tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]> {
-  %0 = "graph.tree_votes"(%x, %roots, %nodes, %weights) {depth = 3 : i64, outcomes = 3 : i64, reduction = "sum", width = 3 : i64} : (tensor<?x?xf32, ["n", "f"]>, tensor<2xi32>, tensor<4x4xi32>, tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]>
+func.func @tree_votes(%x: tensor<?x?xf32, ["n", "f"]>, %roots: tensor<2xi32>, %nodes: tensor<28xi32>, %weights: tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]> {
+  %0 = "graph.tree_votes"(%x, %roots, %nodes, %weights) {depth = 3 : i64, outcomes = 3 : i64, reduction = "sum", varying = 0 : i64, width = 3 : i64} : (tensor<?x?xf32, ["n", "f"]>, tensor<2xi32>, tensor<28xi32>, tensor<5x2xf32>) -> tensor<?x2xf32, ["n"]>
   return %0 : tensor<?x2xf32, ["n"]>
 }

@@ -7,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import graphc
+from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
 from harness.marks import long
@@ -53,8 +54,8 @@ def _model(
     x = helper.make_tensor_value_info("x", element, [rows, _FEATURES])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, targets])
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
-    graph = helper.make_graph([node], "g", [x], [y])
-    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
+    body = helper.make_graph([node], "g", [x], [y])
+    return helper.make_model(body, opset_imports=opsets, ir_version=9)
 
 
 def _examples(rows: int, dtype: Any) -> np.ndarray:
@@ -92,8 +93,16 @@ def test_rows_of_known_number():
     _check(_model(8, 2, _LEQ, np.float32, rows=2001), np.float32, (2001,))
 
 
-def test_doubles():
-    _check(_model(9, 2, _ANY, np.float64), np.float64, (1, 9))
+@pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
+def test_doubles(modes):
+    _check(_model(9, 2, modes, np.float64), np.float64, (1, 9))
+
+
+def test_packed_offsets():
+    numbers = np.array([0, 1, 7, -1, -2, -9])
+    offsets = graph.pack_children(numbers)
+    assert offsets.tolist() == [0, 4, 28, -4, -6, -20]
+    np.testing.assert_array_equal(graph.unpack_children(offsets), numbers)
 
 
 @pytest.mark.parametrize("mode", [*_ANY, "BRANCH_NEQ"])
