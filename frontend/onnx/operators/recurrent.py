@@ -37,7 +37,7 @@ _BETAS = {"affine": 0.0, "hard_sigmoid": 0.5, "scaled_tanh": 1.0}
 
 
 @dataclass(frozen=True)
-class _Attributes:
+class RecurrentAttributes:
     """The attributes that the three operators share."""
 
     activations: Sequence[str] | None
@@ -85,7 +85,7 @@ def _parameter(name: str, defaults: dict[str, float], given: Iterator[float]) ->
     return next(given, defaults[name]) if name in defaults else 0.0
 
 
-class _Layer:
+class RecurrentLayer:
     """The inputs of one node, taken apart by direction; narrow floats are computed in f32."""
 
     def __init__(
@@ -95,7 +95,7 @@ class _Layer:
         r: ir.Value,
         bias: ir.Value | None,
         lengths: ir.Value | None,
-        attributes: _Attributes,
+        attributes: RecurrentAttributes,
     ):
         for value in (x, w, r):
             if graph.type_of(value).rank != 3:
@@ -190,10 +190,10 @@ def rnn(
     hidden_size=None, layout=0, output_sequence=0,
 ):  # fmt: skip
     del hidden_size, output_sequence
-    attributes = _Attributes(
+    attributes = RecurrentAttributes(
         activations, activation_alpha, activation_beta, clip, direction, layout
     )
-    layer = _Layer(x, w, r, bias, lengths, attributes)
+    layer = RecurrentLayer(x, w, r, bias, lengths, attributes)
 
     def cell(i: int, attrs: dict[str, Any]) -> Sequence[ir.Value]:
         gates, state = layer.gates(i, layer.sum_of_biases(i)), layer.initial(initial, i)
@@ -209,10 +209,10 @@ def gru(
     hidden_size=None, layout=0, linear_before_reset=0, output_sequence=0,
 ):  # fmt: skip
     del hidden_size, output_sequence
-    attributes = _Attributes(
+    attributes = RecurrentAttributes(
         activations, activation_alpha, activation_beta, clip, direction, layout
     )
-    layer = _Layer(x, w, r, bias, lengths, attributes)
+    layer = RecurrentLayer(x, w, r, bias, lengths, attributes)
 
     def cell(i: int, attrs: dict[str, Any]) -> Sequence[ir.Value]:
         added, recurrent = layer.sum_of_biases(i), None
@@ -224,7 +224,7 @@ def gru(
     return _each(layer, attributes, ["Sigmoid", "Tanh"], cell)
 
 
-def _split_biases(layer: _Layer, direction: int) -> tuple[ir.Value | None, ir.Value]:
+def _split_biases(layer: RecurrentLayer, direction: int) -> tuple[ir.Value | None, ir.Value]:
     """The bias of the gates, and that of the candidate's matmul, added before the reset gate."""
     biases = layer.biases(direction)
     if biases is None:
@@ -243,15 +243,26 @@ def lstm(
     hidden_size=None, input_forget=0, layout=0, output_sequence=0,
 ):  # fmt: skip
     del hidden_size, output_sequence
-    attributes = _Attributes(
+    attributes = RecurrentAttributes(
         activations, activation_alpha, activation_beta, clip, direction, layout
     )
-    layer = _Layer(x, w, r, bias, lengths, attributes)
+    layer = RecurrentLayer(x, w, r, bias, lengths, attributes)
+    return lstm_of(layer, attributes, (initial, initial_cell), peepholes, input_forget)
+
+
+def lstm_of(
+    layer: RecurrentLayer,
+    attributes: RecurrentAttributes,
+    initial: Sequence[ir.Value | None],
+    peepholes: ir.Value | None,
+    input_forget: int,
+) -> list[ir.Value]:
+    """The results of an LSTM with the inputs of `layer`."""
     peepholes = None if peepholes is None else layer.widened(peepholes)
 
     def cell(i: int, attrs: dict[str, Any]) -> Sequence[ir.Value]:
         gates = layer.gates(i, layer.sum_of_biases(i))
-        states = [layer.initial(state, i) for state in (initial, initial_cell)]
+        states = [layer.initial(state, i) for state in initial]
         holes = None if peepholes is None else part(peepholes, i)
         return graph.lstm(
             gates, layer.recurrence(i), *states, holes, layer.lengths, None,
@@ -262,8 +273,8 @@ def lstm(
 
 
 def _each(
-    layer: _Layer,
-    attributes: _Attributes,
+    layer: RecurrentLayer,
+    attributes: RecurrentAttributes,
     defaults: Sequence[str],
     cell: Callable[[int, dict[str, Any]], Sequence[ir.Value]],
 ) -> list[ir.Value]:

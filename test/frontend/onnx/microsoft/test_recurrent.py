@@ -31,3 +31,16 @@ def test_lstm():
             direction="bidirectional" if directions == 2 else "forward", tolerance=2e-2,
         )  # fmt: skip
     cases.compare_with_onnxruntime()
+
+
+def test_inputs_are_quantized():
+    """As ONNX Runtime does it: without a recurrence, the results are the same."""
+    cases = Cases(opset=21, domains={DOMAIN: 1})
+    w, w_scale, w_zero = _weights(2, 40, 16, each=False)
+    r, r_scale, r_zero = _weights(2, 4, 16, each=False)
+    cases.add(
+        "DynamicQuantizeLSTM", Feed(_floats(3, 2, 40), ["s", "b", 40]), w, const(0 * r.array), None,
+        None, None, None, None, w_scale, w_zero, r_scale, r_zero, outputs=3, domain=DOMAIN,
+        hidden_size=4, direction="bidirectional", tolerance=1e-6,
+    )  # fmt: skip
+    cases.compare_with_onnxruntime()
