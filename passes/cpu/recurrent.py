@@ -19,6 +19,9 @@ MIN_SHARE = 2
 MAX_SHARE = 1
 """Maximum size in multiples of the L3: larger weights are read once per step for many sequences, by
 matmuls outside of the recurrent kernel."""
+L2_SHARE = 2
+"""Share of the L2, as a divisor, beyond which weights are read from the L3 as floats: the inputs of
+all steps pass through the L2, too."""
 FEW = 8
 """Number of sequences up to which a step is bound by reading the recurrence."""
 
@@ -83,7 +86,7 @@ class PackNbitsRecurrence(_Pack):
     def check(self, op: Recurrent, weights: BlockQuantizedWeights | str) -> str | None:
         if isinstance(weights, str):
             return weights
-        if 4 * weights.q.size <= self.cpu.l2_bytes:
+        if 4 * weights.q.size <= self.cpu.l2_bytes // L2_SHARE:
             return "the recurrence stays in the L2 as f32, which need not be converted"
         if (weights.scale != weights.scale[0]).any():
             return "scales vary within a column"
