@@ -292,24 +292,22 @@ class RecurrentEmitter(VectorEmitter):
 
         def line(index: ir.Value, registers: Registers) -> Registers:
             at = arith.addi(start, self.times(index, shape.line))
-            vectors = [
-                self._column(
-                    self.add(at, gate * shape.gate + part * self.lanes),
-                    None if shape.packed else panel.masks[part],
-                )
-                for gate, part in columns
-            ]
             factors = [
                 vector.broadcast(
                     self.vector_type, memref.load(memory.scratch, [arith.addi(source, index)])
                 )
                 for source in sources
             ]
-            pairs = [(factor, column) for factor in factors for column in vectors]
-            return [
-                vector.fma(factor, column, total)
-                for (factor, column), total in zip(pairs, registers, strict=True)
-            ]
+            totals = list(registers)
+            for number, (gate, part) in enumerate(columns):  # one column in registers at a time
+                column = self._column(
+                    self.add(at, gate * shape.gate + part * self.lanes),
+                    None if shape.packed else panel.masks[part],
+                )
+                for row, factor in enumerate(factors):
+                    place = row * len(columns) + number
+                    totals[place] = vector.fma(factor, column, totals[place])
+            return totals
 
         zeros = [self.splat(0)] * (len(sources) * len(columns))
         accumulators = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
