@@ -88,6 +88,7 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
     shape = TreeVotesShape(
         x.shape[0], x.shape[1], trees, words, weights[0], weights[1], op.depth,
         op.outcomes, op.varying, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
+        (words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes,
     )  # fmt: skip
 
     def make_emitter(*buffers: ir.Value) -> TreeVotesEmitter:

@@ -63,12 +63,16 @@ class TreeVotesShape:
     varying: int
     reduction: str
     lanes: int
+    is_cached: bool
+    """True if the trees stay in a cache; others are read from memory for each workgroup."""
 
     flops = 0
 
     @property
     def block(self) -> int:
         """The rows of a workgroup."""
+        if not self.is_cached:
+            return MOST_ROWS
         steps = max(self.trees * self.depth, 1)
         return min(max(-(-LEAST_STEPS // steps), WALKS), MOST_ROWS)
 

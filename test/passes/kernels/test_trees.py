@@ -1,5 +1,6 @@
 """The kernel for ensembles of decision trees, against the ops that it replaces, in numpy."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 from onnx import TensorProto, helper
 
 import graphc
+from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
+from graphc.passes.kernels.trees import TreeVotesShape
+from graphc.passes.pipelines import graph_pipeline
 from harness.marks import long
 
 _random = np.random.default_rng(0)
@@ -121,3 +125,25 @@ def test_each_comparison(mode, missing):
     given = attributes.items()
     model.graph.node[0].attribute.extend(helper.make_attribute(*each) for each in given)
     _check(model, np.float32, (40,))
+
+
+@pytest.mark.parametrize(("trees", "is_cached", "rows"), [
+    (1, True, 64), (300, True, 8), (300, False, 64),
+])  # fmt: skip
+def test_rows_of_a_workgroup(trees, is_cached, rows):
+    """Enough to pay for the call; more where each workgroup reads all trees from memory."""
+    shape = TreeVotesShape(
+        rows=1000, columns=5, trees=trees, words=100, leaves=9, targets=1, depth=12, outcomes=3,
+        varying=0, reduction="sum", lanes=8, is_cached=is_cached,
+    )  # fmt: skip
+    assert shape.block == rows
+
+
+def test_trees_beyond_the_cache():
+    cpu = dataclasses.replace(CpuModel(256), l3_bytes=1 << 10)
+    pipeline = graph_pipeline("cpu", cpu, int8_unit="avx2", threads=2)
+    model = _model(9, 2, _ANY, np.float32)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        x, module = _examples(131, np.float32), import_onnx(model)
+        (function,) = module.body.operations
+        np.testing.assert_array_equal(compiled(x), evaluate_function(function, [x])[0])
