@@ -42,12 +42,14 @@ class Forest:
 
     def _depth(self) -> int:
         """The number of nodes on the longest path. TypeRuleError for a cycle."""
-        reached, depth = np.unique(self.roots[self.roots >= 0]), 0
+        reached, depth = self.roots[self.roots >= 0], 0
         while reached.size:
             if depth == len(self.features):
                 raise graph.TypeRuleError("the nodes of a tree form a cycle")
             below = self.children[reached].ravel()
-            reached, depth = np.unique(below[below >= 0]), depth + 1
+            reached, depth = below[below >= 0], depth + 1
+            if reached.size > len(self.features):  # in trees, no node is reached twice
+                reached = np.unique(reached)
         return depth
 
 
@@ -201,8 +203,9 @@ class _PairIndex:
         self._trees, tree = np.unique(trees, return_inverse=True)
         self._ids, number = np.unique(ids, return_inverse=True)
         keys = tree * len(self._ids) + number
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
+        are_sorted = bool((keys[1:] > keys[:-1]).all())  # as most exporters write them
+        self._order = np.arange(len(keys)) if are_sorted else np.argsort(keys, kind="stable")
+        self._keys = keys if are_sorted else keys[self._order]
 
     def positions(self, trees: np.ndarray, ids: np.ndarray) -> np.ndarray:
         """The position of each pair. TypeRuleError if there is none."""

@@ -8,8 +8,10 @@ import pytest
 from numerics import Cases, Feed, compare, evaluate, output_names, run_compiled
 from onnx import numpy_helper
 
+from graphc.dialects import graph
 from graphc.errors import InvalidModelError, UnsupportedModelError
 from graphc.frontend.onnx import import_onnx
+from graphc.frontend.onnx.operators.forest import Forest, _PairIndex
 
 _random = np.random.default_rng(0)
 _DOMAIN = "ai.onnx.ml"
@@ -254,3 +256,20 @@ def test_string_labels_are_not_supported():
     cases.add("TreeEnsembleClassifier", _examples(1), domain=_DOMAIN, outputs=2, **attributes)
     with pytest.raises(UnsupportedModelError, match="string labels"):
         import_onnx(cases.model())
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 0, 2, 1]], ids=["sorted", "shuffled"])
+def test_positions_of_nodes(order):
+    trees, ids = np.array([[4, 4, 7, 7], [0, 2, 0, 1]])[:, order]
+    index = _PairIndex(trees, ids)
+    assert index.positions(trees, ids).tolist() == [0, 1, 2, 3]
+    with pytest.raises(graph.TypeRuleError, match="tree 4 has no node 1"):
+        index.positions(np.array([4]), np.array([1]))
+
+
+def test_depth_of_trees_that_share_nodes():
+    """Each node leads to the next one only, twice: no path is longer, but there are many."""
+    count = 40
+    children = np.repeat(np.append(np.arange(1, count), -1)[:, None], 2, axis=1)
+    nothing = np.zeros(count)
+    assert Forest(np.array([0]), nothing, nothing, nothing, children)._depth() == count
