@@ -1,4 +1,4 @@
-"""What types and attributes of MLIR say, read once.
+"""Values that are read from types and attributes of MLIR once.
 
 The bindings read the shape and the encoding of a type part by part, ten times as long as a look-up
 takes. A program has few types, of which passes ask thousands of times.

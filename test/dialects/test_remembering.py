@@ -1,4 +1,4 @@
-"""What is remembered about types, and for how long."""
+"""Values that are remembered about types, and for how long."""
 
 import gc
 import weakref
