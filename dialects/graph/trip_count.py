@@ -90,13 +90,14 @@ def _step(argument: ir.Value, after: ir.Value) -> _Step | None:
     """The constant that an iteration adds to `argument`, if there is one. Exporters add in floats,
     too, and add 0 where they copy."""
     size, reach, dtype, value = 0, 0, None, after
+    narrowest = type_of(argument).dtype.itemsize  # fewer bits might not hold it
     while value != argument:
         op, type_ = graph_op(value.owner), type_of(value)
         if op is None or any(extent != 1 for extent in type_.shape):
             return None
         if type_.dtype in EXACT:
             dtype = type_.dtype if dtype is None else min(dtype, type_.dtype, key=EXACT.__getitem__)
-        elif type_.dtype not in _COUNTING:
+        elif type_.dtype not in _COUNTING or type_.dtype.itemsize < narrowest:
             return None
         if isinstance(op, CastOp | ReshapeOp):
             value = op.x
