@@ -84,16 +84,22 @@ def _maximum(ctx: Lowering, op: graph.MaxPoolOp) -> ir.Value:
 
 def _sum(ctx: Lowering, op: graph.SumPoolOp) -> ir.Value:
     is_float = graph.is_float(graph.type_of(op.result).dtype)
-    return _combined(ctx, op, "sum_pool", arith.addf if is_float else arith.addi, 0)
+    return _combined(ctx, op, "sum_pool", arith.addf if is_float else arith.addi, 0, any_size=True)
 
 
 def _combined(
-    ctx: Lowering, op: PoolWithKernel, family: str, combine: Combine, neutral: float
+    ctx: Lowering,
+    op: PoolWithKernel,
+    family: str,
+    combine: Combine,
+    neutral: float,
+    any_size: bool = False,
 ) -> ir.Value:
-    """Build a pool whose result is what `combine` makes of the elements of a window."""
+    """Build a pool whose result is what `combine` makes of the elements of a window; with
+    `any_size`, by one kernel for planes of all sizes."""
     dtype, image = graph.type_of(op.result).dtype, _image(op, neutral)
-    shape, is_sum = _shape(ctx, op, image), isinstance(op, graph.SumPoolOp)
-    if is_sum and _is_of_planes(op):
+    shape = _shape(ctx, op, image)
+    if any_size and _is_of_planes(op):
         shape = replace(shape, image=_ANY_PLANES, result=_ANY_PLANES)
 
     def make_emitter(x: ir.Value, y: ir.Value) -> TapEmitter:
@@ -105,7 +111,7 @@ def _combined(
 
     if not _is_of_planes(op):
         return _run(ctx, op, image, family, shape, make_emitter)
-    if is_sum:
+    if any_size:
         return _run_of_any_size(ctx, op, image, f"{family}_planes", shape, make_emitter)
     return _run(ctx, op, image, f"{family}_planes", shape, make_emitter)
 
