@@ -7,6 +7,7 @@ otherwise into one that doubles when it is full.
 from collections.abc import Sequence
 
 from ...dialects import graph
+from ...dialects.locations import node_name
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, tensor
 from . import loops
@@ -14,7 +15,7 @@ from .aliasing import copy, owned_zeros
 from .lowering import Lowering, Size
 from .movement import extract_slice, insert_slice
 from .regions import bind_axes, cast_all, lower_block
-from .updated_state import updated_in_place
+from .updated_state import reason_against_in_place, updated_in_place, updated_values
 
 INITIAL_CAPACITY = 16
 """Initial capacity for collected values whose number is not known."""
@@ -64,6 +65,7 @@ class _State:
         self.ctx, self.op = ctx, op
         self.types = [graph.type_of(argument) for argument in op.body.arguments]
         self.updated = updated_in_place(op)
+        self._report()
         elements = [graph.type_of(value) for value in op.yielded[1]]
         results = [graph.type_of(value) for value in op.operation.results]
         self.carried_results = results[: len(self.types)]
@@ -73,6 +75,16 @@ class _State:
                 elements, op.first_sizes(), results[len(self.types) :], strict=True
             )
         ]
+
+    def _report(self) -> None:
+        """Note which values that iterations update in part are updated in place."""
+        statistics, node = self.ctx.statistics("loop-state-in-place"), node_name(self.op.operation)
+        for number in updated_values(self.op):
+            reason = reason_against_in_place(self.op, number)
+            if reason is None:
+                statistics.record_fired(node)
+            else:
+                statistics.record_declined(node, reason)
 
     def initial(self, carried: Sequence[ir.Value]) -> list[ir.Value]:
         """The state before the first iteration."""

@@ -2,6 +2,7 @@
 
 from ...dialects import graph
 from ...mlir import ir
+from ..infra.query import has_one_use, producer
 
 _UPDATES = (graph.ScatterElementsOp, graph.ScatterNdOp, graph.TensorScatterOp)
 """Ops whose result may be the memory of their first operand."""
@@ -20,26 +21,35 @@ _READERS = (
 def updated_in_place(op: graph.LoopOp) -> list[int]:
     """The numbers of the carried values that each iteration updates, and hands on, once: no copy is
     needed but one before the loop."""
-    return [number for number in range(len(op.initial)) if _is_updated(op, number)]
+    return [number for number in updated_values(op) if reason_against_in_place(op, number) is None]
 
 
-def _is_updated(op: graph.LoopOp, number: int) -> bool:
+def updated_values(op: graph.LoopOp) -> list[int]:
+    """The numbers of the carried values of which an iteration updates a part, and hands that on."""
+    return [
+        number
+        for number, (argument, yielded) in enumerate(
+            zip(op.body.arguments, op.yielded[0], strict=False)
+        )
+        if (update := producer(yielded, _UPDATES)) is not None
+        and update.operation.operands[0] == argument
+        and update.operation.block == op.body
+    ]
+
+
+def reason_against_in_place(op: graph.LoopOp, number: int) -> str | None:
+    """The reason why each iteration copies the updated value `number`; None if it need not."""
     argument, yielded = op.body.arguments[number], op.yielded[0][number]
     if not argument.type == yielded.type == op.initial[number].type:
-        return False
-    uses = list(argument.uses)
-    if len(uses) != 1 or uses[0].operand_number != 0:
-        return False
-    update = uses[0].owner.operation
-    if not isinstance(graph.graph_op(update), _UPDATES) or update.block != op.body:
-        return False
-    if update.results[0] != yielded:
-        return False
+        return "its sizes change"
+    if not has_one_use(argument):
+        return "something else reads it before it is updated"
     end, place = graph.terminator(op.body), op.leading + number
-    return all(
+    only_reads = all(
         use.operand_number == place if use.owner.operation == end else _only_reads(use.owner, op)
         for use in yielded.uses
     )
+    return None if only_reads else "it is handed on twice, or in another shape"
 
 
 def _only_reads(user: ir.Operation | ir.OpView, loop: graph.LoopOp) -> bool:

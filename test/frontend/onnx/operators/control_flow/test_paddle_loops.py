@@ -77,6 +77,8 @@ def test_positions_are_those_of_the_counter():
 def test_a_row_is_written_in_place_and_invariants_are_computed_once():
     report = graphc.compile(_model(), threads=1).report
     assert report.rewrites["scatter-of-slice"].count == 1
+    assert report.rewrites["loop-state-in-place"].count == 1
+    assert not report.rewrites["loop-state-in-place"].declined
     assert report.rewrites["hoist-loop-invariants"].count == 1
 
 
