@@ -68,6 +68,7 @@ from .quantization import *
 from .quantize_blocks import *
 from .random import *
 from .reassociation import reassociation
+from .recurrence_weights import group_recurrence, pack_recurrence, unpacked_recurrence
 from .recurrent import *
 from .reduction import *
 from .region_draft import RankError

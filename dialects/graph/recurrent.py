@@ -9,20 +9,22 @@ Attributes: `reverse` runs from the last step to the first, results staying in p
 name functions of `ACTIVATIONS`, with one of `alphas` and `betas` for each. What goes into these of
 the gates is kept within ``[-clip, clip]``; an infinite `clip` does nothing.
 
-A recurrence in panels may be i8 with `scales` [k*H], f32, of its columns.
+A recurrence in panels may be i8 with `scales` [k*H], f32, of its columns; for a state of 8 bits
+also in groups, [panels, ceil(H/4), k*n, 4] (`group_recurrence`).
 
 `lengths` [N] are the steps of every sequence (integers): behind them the state stays as it is, and
 the outputs are 0.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 import numpy as np
 
-from .attributes import Bool, Float, Floats, Strs
+from .attributes import Bool, Float, Floats, Str, Strs
 from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, tuple_builder
+from .quantization import DynamicQuantizeOp
+from .recurrence_weights import GROUPING_UNITS, RecurrenceWeights, recurrence_matrix
 from .traits import MixedPrecision
 from .types import TensorType, is_integer
 
@@ -100,7 +102,7 @@ class RnnOp(GraphOp, name="rnn"):
         scales: TensorType | None,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[TensorType, ...]:
-        weights = _Weights(recurrence, scales)
+        weights = RecurrenceWeights(recurrence, scales)
         return _infer(gates, weights, [initial], lengths, attrs, gates_of_cell=1, functions=1)
 
     @staticmethod
@@ -113,7 +115,7 @@ class RnnOp(GraphOp, name="rnn"):
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
         activate = _activation(attrs, 0, gates.dtype)
-        recurrence = _matrix(recurrence, scales, gates)
+        recurrence = recurrence_matrix(recurrence, scales, 1, initial.shape[-1])
 
         def cell(now: np.ndarray, state: _State) -> _State:
             return (activate(_clipped(now + state[0] @ recurrence, attrs)),)
@@ -160,7 +162,7 @@ class GruOp(GraphOp, name="gru"):
     ) -> tuple[TensorType, ...]:
         if recurrent_bias is not None and recurrent_bias.shape != initial.shape[-1:]:
             raise TypeRuleError(f"a recurrent bias of type {recurrent_bias}")
-        weights = _Weights(recurrence, scales)
+        weights = RecurrenceWeights(recurrence, scales)
         return _infer(gates, weights, [initial], lengths, attrs, gates_of_cell=3, functions=2)
 
     @staticmethod
@@ -174,7 +176,8 @@ class GruOp(GraphOp, name="gru"):
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
         f, g = (_activation(attrs, i, gates.dtype) for i in range(2))
-        size, recurrence = initial.shape[-1], _matrix(recurrence, scales, gates)
+        size = initial.shape[-1]
+        recurrence = recurrence_matrix(recurrence, scales, 3, size)
         inner, outer = recurrence[:, : 2 * size], recurrence[:, 2 * size :]
 
         def cell(now: np.ndarray, state: _State) -> _State:
@@ -200,6 +203,11 @@ class LstmOp(GraphOp, name="lstm"):
 
     with ``p``, the `peepholes` [3*H] in the order of i, o and f, optional. With `couple` the forget
     gate is ``1 - i``. From ONNX ``LSTM``.
+
+    If `quantizes_state`, the output of each sequence is quantized to u8 over its range before it is
+    multiplied, as ``DynamicQuantizeLSTM`` of ``com.microsoft`` does for a batch of one. Then `unit`
+    names the instruction set that multiplies a recurrence in groups, as in `int8_matmul`; it is
+    ``none`` for other ones, which are multiplied as floats.
     """
 
     amp = MixedPrecision.KEEP
@@ -217,6 +225,8 @@ class LstmOp(GraphOp, name="lstm"):
     betas: Floats
     clip: Float
     couple: Bool
+    quantizes_state: Bool
+    unit: Str
     outputs: Result
     last: Result
     last_cell: Result
@@ -232,13 +242,20 @@ class LstmOp(GraphOp, name="lstm"):
         scales: TensorType | None,
         *,
         couple: bool,
+        quantizes_state: bool,
+        unit: str,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[TensorType, ...]:
         del couple
         hidden = initial.shape[-1]
         if peepholes is not None and peepholes.shape != (3 * hidden,):
             raise TypeRuleError(f"peepholes of type {peepholes} for a state of {hidden}")
-        states, weights = [initial, initial_cell], _Weights(recurrence, scales)
+        states, weights = [initial, initial_cell], RecurrenceWeights(recurrence, scales)
+        fits = unit in GROUPING_UNITS and quantizes_state if weights.in_groups else unit == "none"
+        if not fits:
+            raise TypeRuleError(f"unit '{unit}' for a recurrence {weights}")
+        if quantizes_state and gates.dtype != np.float32:
+            raise TypeRuleError(f"quantizes states of f32, not {gates.dtype}")
         return _infer(gates, weights, states, lengths, attrs, gates_of_cell=4, functions=3)
 
     @staticmethod
@@ -252,16 +269,20 @@ class LstmOp(GraphOp, name="lstm"):
         scales: np.ndarray | None,
         *,
         couple: bool,
+        quantizes_state: bool,
+        unit: str,
         **attrs: Unpack[RecurrentAttrs],
     ) -> tuple[np.ndarray, ...]:
+        del unit
         f, g, activate = (_activation(attrs, i, gates.dtype) for i in range(3))
-        recurrence = _matrix(recurrence, scales, gates)
+        recurrence = recurrence_matrix(recurrence, scales, 4, initial.shape[-1])
         if peepholes is None:
             peepholes = np.zeros(3 * int(initial.shape[-1]), gates.dtype)
         p_input, p_output, p_forget = np.split(peepholes, 3)
 
         def cell(now: np.ndarray, state: _State) -> _State:
             h, c = state
+            h = _rounded_to_8_bits(h) if quantizes_state else h
             i, o, forget, candidate = np.split(now + h @ recurrence, 4, axis=-1)
             i = f(_clipped(i + p_input * c, attrs))
             forget = 1 - i if couple else f(_clipped(forget + p_forget * c, attrs))
@@ -272,29 +293,13 @@ class LstmOp(GraphOp, name="lstm"):
         return _run(cell, gates, (initial, initial_cell), lengths, attrs["reverse"])
 
 
-def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarray:
-    """[H, k*H], for k = `gates`, as panels [ceil(H/width), H, k*width], which a kernel reads
-    sequentially; the last one is padded with zeros."""
-    hidden = recurrence.shape[0]
-    w = recurrence.reshape(hidden, gates, hidden)
-    w = np.pad(w, [(0, 0), (0, 0), (0, -hidden % width)]).reshape(hidden, gates, -1, width)
-    return np.ascontiguousarray(w.transpose(2, 0, 1, 3).reshape(-1, hidden, gates * width))
-
-
-def _matrix(recurrence: np.ndarray, scales: np.ndarray | None, gates: np.ndarray) -> np.ndarray:
-    """The recurrence as a matrix [H, k*H] of floats."""
-    matrix = _unpacked(recurrence, gates)
-    return matrix if scales is None else matrix.astype(scales.dtype) * scales
-
-
-def _unpacked(recurrence: np.ndarray, gates: np.ndarray) -> np.ndarray:
-    """The recurrence as a matrix [H, k*H]."""
-    if recurrence.ndim == 2:
-        return recurrence
-    panels, hidden, line = recurrence.shape
-    count = gates.shape[2] // hidden
-    w = recurrence.reshape(panels, hidden, count, line // count).transpose(1, 2, 0, 3)
-    return w.reshape(hidden, count, -1)[:, :, :hidden].reshape(hidden, -1)
+def _rounded_to_8_bits(h: np.ndarray) -> np.ndarray:
+    """The state, each row quantized to u8 over its range, in floats."""
+    rows = np.empty_like(h)
+    for row, x in zip(rows, h, strict=True):
+        q, scale, zero = DynamicQuantizeOp.evaluate(x)
+        row[...] = (q.astype(np.int32) - zero.astype(np.int32)) * scale
+    return rows
 
 
 def _clipped(x: np.ndarray, attrs: RecurrentAttrs) -> np.ndarray:
@@ -302,30 +307,9 @@ def _clipped(x: np.ndarray, attrs: RecurrentAttrs) -> np.ndarray:
     return np.clip(x, -bound, bound)
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """The types of a recurrence and its scales."""
-
-    recurrence: TensorType
-    scales: TensorType | None
-
-    def hold(self, matrix: TensorType) -> bool:
-        """Return whether they hold floats of the type `matrix` [H, k*H]."""
-        if self.scales is None:
-            return _holds(self.recurrence, matrix)
-        hidden, wide = matrix.shape
-        is_scaled = self.scales == TensorType((wide,), np.dtype(np.float32))
-        panels = self.recurrence.rank == 3 and self.recurrence.dtype == np.int8
-        fits = _holds(self.recurrence, TensorType((hidden, wide), self.recurrence.dtype))
-        return is_scaled and panels and matrix.dtype == np.float32 and fits
-
-    def __str__(self) -> str:
-        return f"{self.recurrence}" + (f" with scales {self.scales}" if self.scales else "")
-
-
 def _infer(
     gates: TensorType,
-    weights: _Weights,
+    weights: RecurrenceWeights,
     states: Sequence[TensorType],
     lengths: TensorType | None,
     attrs: RecurrentAttrs,
@@ -354,17 +338,6 @@ def _infer(
             f"activations {attrs['activations']}: {functions} known ones are wanted"
         )
     return gates.with_shape((steps, batch, hidden)), *[wanted] * len(states)
-
-
-def _holds(recurrence: TensorType, matrix: TensorType) -> bool:
-    """Return whether `recurrence` is of the type `matrix` [H, k*H], or holds such a matrix in
-    panels."""
-    if recurrence.rank != 3 or recurrence.dtype != matrix.dtype:
-        return recurrence == matrix
-    panels, k, line = recurrence.static_shape
-    hidden, wide = matrix.static_shape
-    fits = k == hidden and line * hidden % wide == 0 and panels * line >= wide
-    return fits and (panels - 1) * line < wide
 
 
 def _may_be(type_: TensorType, wanted: TensorType) -> bool:

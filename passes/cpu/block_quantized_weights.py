@@ -32,10 +32,13 @@ class BlockQuantizedWeights:
 
     @staticmethod
     def of(
-        value: ir.Value, matrix: Callable[[np.ndarray], np.ndarray] = lambda array: array
+        value: ir.Value,
+        matrix: Callable[[np.ndarray], np.ndarray] = lambda array: array,
+        whole_columns: bool = False,
     ) -> "BlockQuantizedWeights | str | None":
         """The weights that `value` holds, if `matrix` brings them to [K, N]; the reason if it has
-        others than the kernels multiply, None if it holds no dequantized constant."""
+        others than the kernels multiply, None if it holds no dequantized constant. With
+        `whole_columns` each has one scale, and is a block of any size."""
         source, moves = _source(value)
         op = producer(source, graph.DequantizeOp)
         if op is None:
@@ -49,8 +52,10 @@ class BlockQuantizedWeights:
         places = matrix(_moved(np.broadcast_to(numbers, q.shape), moves))
         if places.ndim != 2:
             return "weights are not a matrix"
-        block = _block_of(places)
-        if block is None:
+        block = len(places) if whole_columns else _block_of(places)
+        if whole_columns and (places != places[:1]).any():
+            return "scales vary within a column"
+        if not block:
             return f"scales vary within {MIN_BLOCK} elements of a column"
         return _normalised(
             matrix(_moved(q, moves)), block, scale, np.broadcast_to(zero, scale.shape), places

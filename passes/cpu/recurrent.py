@@ -42,13 +42,18 @@ class _Pack(Rewrite):
             return "the recurrence is large, and the sequences may be many"
         return None
 
-    def _build(self, op: Recurrent, weights: np.ndarray, **others: ir.Value) -> list[ir.Value]:
-        """`op` with `weights` [H, k*H] in panels, and `others` of its operands replaced."""
+    def _build(
+        self, op: Recurrent, weights: np.ndarray, unit: str = "none", **others: ir.Value
+    ) -> list[ir.Value]:
+        """`op` with `weights` [H, k*H] in panels, also in groups for a `unit`, and `others` of its
+        operands replaced."""
         gates = weights.shape[1] // weights.shape[0]
         width = state_width(gates, self.cpu.vector_bits)
-        panels = graph.constant(value=graph.pack_recurrence(weights, gates, width))
+        pack = graph.pack_recurrence if unit == "none" else graph.group_recurrence
+        panels = graph.constant(value=pack(weights, gates, width))
         operands = {**op.operand_groups, "recurrence": panels, **others}
-        return list(graph.build(type(op), list(operands.values()), op.attrs))
+        attrs = op.attrs if unit == "none" else {**op.attrs, "unit": unit}
+        return list(graph.build(type(op), list(operands.values()), attrs))
 
 
 class PackRecurrence(_Pack):
@@ -73,23 +78,33 @@ class PackRecurrence(_Pack):
 
 class PackNbitsRecurrence(_Pack):
     """``lstm(gates, dequantize(constant), ..)  -->  lstm(gates, panels, .., scales)``, likewise for
-    rnn and gru: a step is bound by reading the recurrence, of which 8 bits are a quarter."""
+    rnn and gru: a step is bound by reading the recurrence, of which 8 bits are a quarter.
+
+    Where the state has 8 bits, too, integers are multiplied, and the panels have groups. This is
+    exact, and the only rewrite if `exact`.
+    """
 
     name = "pack-nbits-recurrence"
+
+    def __init__(self, cpu: CpuModel, unit: str, exact: bool):
+        """`unit` are the vectors that multiply 8-bit integers, or ``none``."""
+        super().__init__(cpu)
+        self.unit, self.exact = unit, exact
 
     def pattern(self, op: Recurrent) -> dict[str, Any] | None:
         if graph.type_of(op.recurrence).rank != 2 or graph.type_of(op.gates).dtype != np.float32:
             return None
-        weights = BlockQuantizedWeights.of(op.recurrence)
+        weights = BlockQuantizedWeights.of(op.recurrence, whole_columns=True)
         return None if weights is None else {"weights": weights}
 
     def check(self, op: Recurrent, weights: BlockQuantizedWeights | str) -> str | None:
         if isinstance(weights, str):
             return weights
-        if 4 * weights.q.size <= self.cpu.l2_bytes // L2_SHARE:
+        unit = self._unit(op)
+        if unit == "none" and self.exact:
+            return "multiplied as f32, the weights are to be those of the program"
+        if unit == "none" and 4 * weights.q.size <= self.cpu.l2_bytes // L2_SHARE:
             return "the recurrence stays in the L2 as f32, which need not be converted"
-        if (weights.scale != weights.scale[0]).any():
-            return "scales vary within a column"
         if _integers(weights) is None:
             return "the integers less their zero points exceed 8 bits"
         return self._reason_against(op, weights.q.size)
@@ -98,7 +113,11 @@ class PackNbitsRecurrence(_Pack):
         integers = _integers(weights)
         assert integers is not None
         scales = np.ascontiguousarray(weights.scale[0])
-        return self._build(op, integers, scales=graph.constant(value=scales))
+        return self._build(op, integers, self._unit(op), scales=graph.constant(value=scales))
+
+    def _unit(self, op: Recurrent) -> str:
+        """The unit that multiplies the state as integers, or ``none``."""
+        return self.unit if isinstance(op, graph.LstmOp) and op.quantizes_state else "none"
 
 
 def _integers(weights: BlockQuantizedWeights) -> np.ndarray | None:

@@ -63,11 +63,12 @@ class CpuSelectNbitsKernels(Pass):
     def run(self, op: Any, state: PassState) -> None:
         if self.cpu.has_vectors:
             unit = "none" if self.exact else self.bf16x3
-            rewrites: list[Rewrite] = [PackNbitsMatmul(self.cpu, unit, self.exact)]
-            if not self.exact:
-                rewrites.append(PackNbitsRecurrence(self.cpu))
-            apply_rewrites(op, rewrites, state)
             vectors = vector_unit(self.unit)
+            rewrites: list[Rewrite] = [
+                PackNbitsMatmul(self.cpu, unit, self.exact),
+                PackNbitsRecurrence(self.cpu, vectors, self.exact),
+            ]
+            apply_rewrites(op, rewrites, state)
             apply_rewrites(op, [QuantizeNbitsActivations(self.cpu, vectors, self.exact)], state)
             apply_rewrites(op, [GatherFromPanels(op)], state)
 

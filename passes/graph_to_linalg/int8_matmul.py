@@ -172,14 +172,26 @@ def _dot_of(
         if blocks.exact.mean() < exact.mean():
             dot, exact = replace(dot, is_balanced=True), blocks.exact
             found, beside = _constant(blocks.weights), [_constant(blocks.order)]
+    in_pairs, flags = pair_products(ctx, op, dot, exact)
+    if not in_pairs.in_pairs:
+        return INT8_DOTS[op.attrs["unit"]], [], None
+    if flags is not None:
+        beside.append(flags)
+    return in_pairs, beside, found
+
+
+def pair_products(
+    ctx: Lowering, op: graph.GraphOp, dot: WideningDot, exact: np.ndarray
+) -> tuple[WideningDot, Operand | None]:
+    """How to multiply weights of which the lines `exact` may exceed pairs, and which lines these
+    are, if there are any among others."""
     statistics, node = ctx.statistics("byte-pairs"), node_name(op.operation)
     if exact.mean() > MOST_EXACT:
         statistics.record_declined(node, "the sums of many pairs of products may exceed 16 bits")
-        return INT8_DOTS[op.attrs["unit"]], [], None
+        return dot, None
     statistics.record_fired(node)
-    if exact.any():
-        beside.append(_constant(exact.astype(np.int8).ravel()))
-    return replace(dot, in_pairs=True), beside, found
+    flags = _constant(exact.astype(np.int8).ravel()) if exact.any() else None
+    return replace(dot, in_pairs=True), flags
 
 
 def _full_lines(op: graph.Int8MatmulOp | graph.Int8DirectConvOp, weights: np.ndarray) -> int:

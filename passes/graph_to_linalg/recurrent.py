@@ -11,18 +11,25 @@ import numpy as np
 
 from ...dialects import graph
 from ...dialects.symbolic import Dim
+from ...errors import LoweringError
 from ...mlir import arith, ir, math
+from ..infra.query import constant_array
 from ..kernels import scalar_functions
 from ..kernels.emitter import Registers
-from ..kernels.recurrent import Cell, Recurrence
+from ..kernels.group_dot import INT8_DOTS, GroupDot, WideningDot, exceeds_pairs
+from ..kernels.range_quantization import scale_and_zero_point, steps_from_zero_point
+from ..kernels.recurrent import Cell
+from ..kernels.recurrent_shape import IntegerWeights, Recurrence
 from ..kernels.vector_registers import state_width
 from . import loops
 from .aliasing import owned_zeros
 from .contraction import multiply
-from .generic import generic, projection
-from .lowering import Lowering, Size, lowers
+from .generic import generic, parallel, projection
+from .int8_matmul import pair_products
+from .lowering import Lowering, Size, describe, lowers
 from .matmul_operands import Matmul, TypedTensor
 from .movement import extract_slice, insert_slice, reshape_tensor
+from .operands import constant_tensor
 from .recurrent_dispatch import RecurrentDispatch
 
 Scalar = ir.Value
@@ -117,8 +124,14 @@ class _Layer:
             )
         )
 
+    @property
+    def quantizes_state(self) -> bool:
+        """True if the output is quantized before it is multiplied."""
+        return isinstance(self.op, graph.LstmOp) and self.op.quantizes_state
+
     def product(self, h: ir.Value, start: int, stop: int) -> ir.Value:
         """``h`` times the recurrence of the gates in [`start`, `stop`)."""
+        h = self._rounded(h) if self.quantizes_state else h
         wide = (stop - start) * self.hidden
         type_ = self.state.with_shape((self.hidden, wide))
         weights = graph.type_of(self.op.recurrence)
@@ -129,6 +142,22 @@ class _Layer:
         result = self.state.with_shape((self.state.shape[0], wide))
         left, right = TypedTensor(h, self.state), TypedTensor(right, type_)
         return multiply(self.ctx, Matmul(left, right, result))
+
+    def _rounded(self, h: ir.Value) -> ir.Value:
+        """`h` as each of its rows is quantized over its range, in floats."""
+        rows, both = projection(2, [ROWS]), projection(2, [ROWS, COLUMNS])
+        ends = self.state.with_shape(self.state.shape[:1])
+        low, high = generic(
+            [h], [both], [self.ctx.filled(ends, 0), self.ctx.filled(ends, 0)], [rows] * 2,
+            ["parallel", "reduction"],
+            lambda x, low, high: [arith.minimumf(x, low), arith.maximumf(x, high)],
+        )  # fmt: skip
+
+        def body(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+            scale, zero = scale_and_zero_point(low, high)
+            return arith.mulf(arith.sitofp(x.type, steps_from_zero_point(x, scale, zero)), scale)
+
+        return parallel([h, low, high], [both, rows, rows], self.ctx.empty(self.state), body)
 
     def column(self, x: ir.Value, index: int) -> ir.Value:
         """Gate `index` [N, H] of gates side by side, or the part [H] of a vector."""
@@ -190,7 +219,7 @@ class _Layer:
     @property
     def is_for_kernel(self) -> bool:
         """True if the recurrent kernel applies, which runs all steps in one dispatch."""
-        if graph.type_of(self.op.recurrence).rank == 3:
+        if graph.type_of(self.op.recurrence).rank > 2:
             return True
         size = 4 * self.hidden * graph.static_size(self.gates.shape[2])
         cached = size <= self.ctx.cpu.l3_bytes * L3_SHARE
@@ -210,15 +239,36 @@ class _Layer:
         cell."""
         count = graph.static_size(self.gates.shape[2]) // self.hidden
         weights = graph.type_of(self.op.recurrence)
-        packed = weights.rank == 3
-        width = weights.static_shape[-1] // count if packed else state_width(count, 512)
+        packed = weights.rank > 2
+        width = weights.static_shape[2] // count if packed else state_width(count, 512)
         first, kept, early_cell = early or (0, 0, None)
-        shape = Recurrence(count, self.hidden, self.attrs["reverse"], width, packed, first, kept)
+        dot, integers = self._integers(count)
+        shape = Recurrence(
+            count, self.hidden, self.attrs["reverse"], width, packed, first, kept,
+            self.quantizes_state, dot,
+        )  # fmt: skip
         layer = RecurrentDispatch(
-            shape, gates, self.recurrence, self.scales, self._fitting(states), beside, lengths
+            shape, gates, self.recurrence, integers, self._fitting(states), beside, lengths
         )
         key = (self.op.operation.name, repr(self.attrs))
         return layer.run(self.ctx, key, self.outputs, cell, early_cell)
+
+    def _integers(self, gates: int) -> tuple[GroupDot | None, IntegerWeights | None]:
+        """How the kernel multiplies a recurrence in groups, and what it reads beside integers."""
+        if self.scales is None:
+            return None, None
+        op = self.op
+        if not isinstance(op, graph.LstmOp) or op.unit == "none":
+            return None, IntegerWeights(self.scales)
+        array = constant_array(op.recurrence)
+        if array is None:
+            raise LoweringError(f"{describe(op)}: its recurrence in groups is not constant")
+        dot, exact = INT8_DOTS[op.unit], None
+        if isinstance(dot, WideningDot):
+            dot, exact = pair_products(self.ctx, op, dot, exceeds_pairs(array))
+        matrix = graph.unpacked_recurrence(array, gates, self.hidden)
+        sums = constant_tensor(matrix.sum(0, dtype=np.int32))
+        return dot, IntegerWeights(self.scales, sums, exact and exact[0])
 
     def _fitting(self, states: Sequence[ir.Value]) -> list[ir.Value]:
         """The initial states in the type of the last ones, after a check of their batch sizes."""

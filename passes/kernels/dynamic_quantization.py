@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from ...dialects.symbolic import Dim
 from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, VectorEmitter
-from .scalar_functions import clamp, compare, like, round_small, with_element
+from .range_quantization import broadcast_as, scale_and_zero_point, steps_from_zero_point
+from .scalar_functions import with_element
 from .sizes import index
 
 MOST_PARTS = 16
@@ -171,11 +172,7 @@ class DynamicQuantizationEmitter(_PartsEmitter):
             low, high = self.find_range(bounds)
         else:
             low, high = self._combined(self.ranges, self.count(elements))
-        extent = arith.subf(high, low)
-        scale = arith.divf(extent, like(255, extent))
-        scale = arith.select(compare("OEQ", extent, 0), like(1, extent), scale)
-        start = clamp(arith.negf(arith.divf(low, scale)), like(0, low), like(255, low))
-        zero = round_small(start)
+        scale, zero = scale_and_zero_point(low, high)
         is_first = self.compare(arith.CmpIPredicate.eq, workgroup_id, 0)
         self.choose(is_first, lambda: self._store_parameters(scale, zero), lambda: None)
         self._quantize(bounds, scale, zero)
@@ -198,19 +195,13 @@ class DynamicQuantizationEmitter(_PartsEmitter):
         memref.store(arith.trunci(byte, zero), self.zero_point, [self.index(0)])
 
     def _quantize(self, bounds: Range, scale: ir.Value, zero: ir.Value) -> None:
-        """Emit ``saturate(round(x / scale) + zero)``, which saturates while floats are exact."""
+        """Emit ``saturate(round(x / scale) + zero)``."""
         element = ir.MemRefType(self.quantized.type).element_type
-        as_float = arith.sitofp(self.element, zero)
-        low, high = (arith.subf(like(end, as_float), as_float) for end in (0, 255))
 
         def quantized(x: ir.Value) -> ir.Value:
-            def alike(value: ir.Value) -> ir.Value:
-                type_ = with_element(x, value.type)
-                return value if type_ == value.type else vector.broadcast(type_, value)
-
-            quotient = arith.divf(x, alike(scale))
-            whole = round_small(clamp(quotient, alike(low), alike(high)))
-            return arith.trunci(with_element(x, element), arith.addi(whole, alike(zero)))
+            steps = steps_from_zero_point(x, scale, zero)
+            integers = arith.addi(steps, broadcast_as(x, zero))
+            return arith.trunci(with_element(x, element), integers)
 
         def several(at: ir.Value, registers: Registers) -> Registers:
             loaded = self.load(self.source, at, lanes=self.step)

@@ -4,86 +4,25 @@ In each step the panels of the state are computed, one after the other by one th
 team of threads. The accumulators of all gates stay in registers while the previous state is
 multiplied by their columns of the recurrence; the cell turns them into the panel's next state.
 Between steps the states are in memory; the output state is double-buffered. Gates that other gates
-depend on come first, in a phase of their own.
+depend on come first, in a phase of their own, and so does the quantization of the output, where it
+is multiplied with 8 bits (`quantized_state`).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ...mlir import arith, ir, memref, vector
 from .emitter import Registers, VectorEmitter
+from .group_dot import GroupDot, add_all_products
+from .quantized_state import StateQuantizer
+from .recurrent_shape import LANES, Recurrence, RecurrentMemory
 from .thread_team import Alone, Team
-
-LANES = 16
-"""Elements in a vector; CPUs with narrower registers use several for one."""
-ROWS = 2
-"""Sequences that are computed together."""
 
 Cell = Callable[[Registers, Registers, Registers, Registers], Registers]
 """Computes one vector: from the gate inputs, the products of the state, the previous states (the
 output first) and the additional vectors to the next states. For early gates: to the kept values, of
 which the last is multiplied by the recurrence of the other gates."""
-
-
-@dataclass(frozen=True)
-class Recurrence:
-    """The sizes of a layer: `gates` gates of a state of `hidden` elements. `early` gates come
-    first, and `kept` vectors of theirs are stored. A panel is `width` elements of the state, a
-    multiple of `LANES`; a `packed` recurrence is stored in panels (`graph.pack_recurrence`)."""
-
-    gates: int
-    hidden: int
-    reverse: bool
-    width: int
-    packed: bool
-    early: int = 0
-    kept: int = 0
-
-    @property
-    def panels(self) -> int:
-        return -(-self.hidden // self.width)
-
-    @property
-    def phases(self) -> int:
-        """Phases of a step; each reads the values written by the one before."""
-        return 2 if self.early else 1
-
-    @property
-    def line(self) -> int:
-        """Contiguous elements of the recurrence by which one element of the state is multiplied."""
-        return self.gates * (self.width if self.packed else self.hidden)
-
-    @property
-    def gate(self) -> int:
-        """Stride between the columns of two gates in the recurrence, in elements."""
-        return self.width if self.packed else self.hidden
-
-    @property
-    def elements(self) -> int:
-        """Elements of the recurrence."""
-        return self.hidden * self.line * (self.panels if self.packed else 1)
-
-
-@dataclass(frozen=True)
-class RecurrentMemory:
-    """The buffers of a layer.
-
-    Gates [T, N, gates * H]; the recurrence; the initial states [N, H]; additional vectors [H], side
-    by side; the lengths [N] of the sequences, if they differ; outputs [T, N, H]; the last states
-    [N, H]; scratch, [2, N, H] for the output of two steps and [kept, N, H].
-    """
-
-    gates: ir.Value
-    recurrence: ir.Value
-    scales: ir.Value | None
-    """The scales of the columns of a recurrence of i8."""
-    initial: Sequence[ir.Value]
-    extra_vectors: Sequence[tuple[ir.Value, int]]
-    """Additional vectors: a buffer, and the index of the vector in it."""
-    lengths: ir.Value | None
-    outputs: ir.Value
-    last: Sequence[ir.Value]
-    scratch: ir.Value
 
 
 @dataclass(frozen=True)
@@ -122,14 +61,17 @@ class RecurrentEmitter(VectorEmitter):
         self.steps, self.batch = counts
         self.size = self.times(self.batch, shape.hidden)
         """Elements of a state of all sequences."""
+        quantized = memory.quantized
+        self.quantizer = quantized and StateQuantizer(self, shape.panels, shape.stride, quantized)
 
     # The kernel, from the outside in
 
     def sequences(self, workgroup_id: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`: all steps of `ROWS` sequences, or of the remaining
-        ones."""
-        first = self.times(workgroup_id, ROWS)
-        end = arith.minui(self.add(first, ROWS), self.batch)
+        """Emit workgroup `workgroup_id`: all steps of the sequences that are computed together, or
+        of the remaining ones."""
+        rows = self.shape.rows
+        first = self.times(workgroup_id, rows)
+        end = arith.minui(self.add(first, rows), self.batch)
         self._run(Alone(self, self.shape.panels), first, end)
 
     def as_team(self, workgroup_id: ir.Value, threads: int, counters: ir.Value) -> None:
@@ -142,6 +84,11 @@ class RecurrentEmitter(VectorEmitter):
     def _run(self, team: Alone | Team, first: ir.Value, end: ir.Value) -> None:
         """Emit all steps of the sequences in [`first`, `end`), whose panels `team` shares."""
         phases = self.shape.phases
+        bodies = [self._late]
+        if self.early is not None:
+            bodies.insert(0, self._early)
+        if self.quantizer is not None:
+            bodies.insert(0, self._quantize)
 
         def phase(number: ir.Value, body: Callable[[Sequence[ir.Value], _Panel], None]) -> None:
             def task(panel: ir.Value) -> None:
@@ -151,9 +98,8 @@ class RecurrentEmitter(VectorEmitter):
 
         def step(index: ir.Value) -> None:
             now, number = self._at(index), self.add(self.times(index, phases), 1)
-            if self.early is not None:
-                phase(number, lambda rows, panel: self._early(now, rows, panel))
-            phase(self.add(number, phases - 1), lambda rows, panel: self._late(now, rows, panel))
+            for offset, body in enumerate(bodies):
+                phase(self.add(number, offset), partial(body, now))
 
         phase(self.index(0), self._start)
         begun = arith.maxui(team.begun(), self.index(1))
@@ -191,27 +137,47 @@ class RecurrentEmitter(VectorEmitter):
     def _rows(
         self, first: ir.Value, end: ir.Value, body: Callable[[Sequence[ir.Value]], None]
     ) -> None:
-        """Emit `body` for `ROWS` sequences together, and for the remaining ones one by one."""
-        pairs = arith.divui(arith.subi(end, first), self.index(ROWS))
-        alone = arith.addi(first, self.times(pairs, ROWS))
+        """Emit `body` for groups of sequences together, and for the remaining ones one by one."""
+        rows, alone = self.shape.rows, first
+        if rows > 1:
+            groups = arith.divui(arith.subi(end, first), self.index(rows))
+            alone = arith.addi(first, self.times(groups, rows))
 
-        def group(number: ir.Value) -> None:
-            row = arith.addi(first, self.times(number, ROWS))
-            body([self.add(row, n) for n in range(ROWS)])
+            def group(number: ir.Value) -> None:
+                row = arith.addi(first, self.times(number, rows))
+                body([self.add(row, n) for n in range(rows)])
 
-        self.repeat(self.index(0), pairs, group)
+            self.repeat(self.index(0), groups, group)
         self.repeat(alone, end, lambda row: body([row]))
 
     def _start(self, rows: Sequence[ir.Value], panel: _Panel) -> None:
         """Copy the initial states to scratch, for the first step, and to the last states."""
         memory = self.memory
         for row in rows:
+            outputs = []
             for part, mask in enumerate(panel.masks):
                 at = self.add(arith.addi(self._row(row), panel.element), part * self.lanes)
                 values = [self.load(source, at, mask) for source in memory.initial]
                 self.store(values[0], memory.scratch, at, mask)
                 for value, target in zip(values, memory.last, strict=True):
                     self.store(value, target, at, mask)
+                outputs.append(values[0])
+            self._note_range(row, panel, outputs)
+
+    def _quantize(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
+        """Quantize the previous output of a panel."""
+        assert self.quantizer is not None
+        for row in rows:
+            at = arith.addi(arith.addi(step.before, self._row(row)), panel.element)
+            state = [
+                self.load(self.memory.scratch, self.add(at, part * self.lanes), mask)
+                for part, mask in enumerate(panel.masks)
+            ]
+            self.quantizer.quantize(row, panel.number, panel.element, state, panel.masks)
+
+    def _note_range(self, row: ir.Value, panel: _Panel, output: Registers) -> None:
+        if self.quantizer is not None:
+            self.quantizer.note_range(row, panel.number, output, panel.masks)
 
     def _early(self, step: _Step, rows: Sequence[ir.Value], panel: _Panel) -> None:
         """Compute the early gates of a panel, and store the kept values."""
@@ -232,6 +198,7 @@ class RecurrentEmitter(VectorEmitter):
             sources = [self._kept(kept[-1], self._row(row)) for row in rows]
         else:
             sources = [arith.addi(step.before, self._row(row)) for row in rows]
+        outputs = list[ir.Value]()
         for position in self._products(rows, sources, gates, panel):
             extra_vectors = [
                 self.load(memory.scratch, self._kept(number, position.at), position.mask)
@@ -242,7 +209,11 @@ class RecurrentEmitter(VectorEmitter):
                 for buffer, part in memory.extra_vectors
             ]
             given, products, states = self._given(step, gates, position)
-            self._store(step, position, self.cell(given, products, states, extra_vectors), states)
+            after = self.cell(given, products, states, extra_vectors)
+            outputs.append(self._store(step, position, after, states))
+        parts = len(panel.masks)
+        for number, row in enumerate(rows):
+            self._note_range(row, panel, outputs[number * parts : (number + 1) * parts])
 
     def _kept(self, number: int, at: ir.Value) -> ir.Value:
         """The offset of a kept value in scratch."""
@@ -266,8 +237,8 @@ class RecurrentEmitter(VectorEmitter):
 
     def _store(
         self, step: _Step, position: "_Position", after: Registers, before: Registers
-    ) -> None:
-        """Store the next states of a vector, and the output."""
+    ) -> ir.Value:
+        """Store the next states of a vector, the first of which is returned, and the output."""
         memory, mask, output = self.memory, position.mask, after[0]
         if memory.lengths is not None:
             length = memref.load(memory.lengths, [position.row])
@@ -281,21 +252,49 @@ class RecurrentEmitter(VectorEmitter):
         self.store(after[0], memory.scratch, arith.addi(step.after, position.at), mask)
         for value, buffer in zip(after, memory.last, strict=True):
             self.store(value, buffer, position.at, mask)
+        return after[0]
 
     def _products(
         self, rows: Sequence[ir.Value], sources: Sequence[ir.Value], gates: range, panel: _Panel
     ) -> list["_Position"]:
-        """Multiply the rows of scratch at `sources` by the recurrence of `gates`."""
-        shape, memory = self.shape, self.memory
+        """Multiply the rows of scratch at `sources`, or the quantized outputs, by the recurrence of
+        `gates`."""
         columns = [(gate, part) for gate in gates for part in range(len(panel.masks))]
-        start = self._weights(panel)
+        if self.shape.dot is not None:
+            found = self._sums_of_integers(rows, columns, panel, self.shape.dot)
+        elif self.quantizer is not None:
+            values = self.quantizer.memory.values
+            found = self._sums(values, [self._row(row) for row in rows], columns, panel)
+        else:
+            found = self._sums(self.memory.scratch, sources, columns, panel)
+        accumulators = iter(found)
+        positions = []
+        for row in rows:
+            totals = {column: next(accumulators) for column in columns}
+            for part, mask in enumerate(panel.masks):
+                element = self.add(panel.element, part * self.lanes)
+                at = arith.addi(self._row(row), element)
+                products = [
+                    self._scaled(totals[gate, part], row, gate, element, mask) for gate in gates
+                ]
+                positions.append(_Position(row, element, at, mask, products))
+        return positions
+
+    def _sums(
+        self,
+        memory: ir.Value,
+        sources: Sequence[ir.Value],
+        columns: Sequence[tuple[int, int]],
+        panel: _Panel,
+    ) -> Registers:
+        """The products of the rows of `memory` at `sources` by vectors of `columns`, each part of a
+        gate."""
+        shape, start = self.shape, self._weights(panel)
 
         def line(index: ir.Value, registers: Registers) -> Registers:
             at = arith.addi(start, self.times(index, shape.line))
             factors = [
-                vector.broadcast(
-                    self.vector_type, memref.load(memory.scratch, [arith.addi(source, index)])
-                )
+                vector.broadcast(self.vector_type, memref.load(memory, [arith.addi(source, index)]))
                 for source in sources
             ]
             totals = list(registers)
@@ -310,33 +309,85 @@ class RecurrentEmitter(VectorEmitter):
             return totals
 
         zeros = [self.splat(0)] * (len(sources) * len(columns))
-        accumulators = iter(self.loop((self.index(0), self.index(shape.hidden)), zeros, line))
-        positions = []
-        for row in rows:
-            totals = {column: next(accumulators) for column in columns}
-            for part, mask in enumerate(panel.masks):
-                element = self.add(panel.element, part * self.lanes)
-                at = arith.addi(self._row(row), element)
-                products = [self._scaled(totals[gate, part], gate, element, mask) for gate in gates]
-                positions.append(_Position(row, element, at, mask, products))
-        return positions
+        return self.loop((self.index(0), self.index(shape.hidden)), zeros, line)
+
+    def _sums_of_integers(
+        self,
+        rows: Sequence[ir.Value],
+        columns: Sequence[tuple[int, int]],
+        panel: _Panel,
+        dot: GroupDot,
+    ) -> Registers:
+        """The products of the quantized outputs of `rows` by vectors of `columns`, integers."""
+        shape, memory = self.shape, self.memory
+        assert memory.quantized is not None
+        assert memory.integers is not None
+        exact = memory.integers.exact
+        values, first = memory.quantized.values, self.times(panel.number, shape.groups)
+        sources = [self.times(row, shape.stride) for row in rows]
+        offsets = [
+            gate * shape.gate + part * self.lanes + lane
+            for gate, part in columns
+            for lane in range(0, self.lanes, dot.lanes)
+        ]
+
+        def group(index: ir.Value, registers: Registers) -> Registers:
+            number = arith.addi(first, index)
+            at = self.times(number, shape.line * dot.size)
+            weights = [
+                dot.load(memory.recurrence, self.add(at, offset * dot.size)) for offset in offsets
+            ]
+            place = self.times(index, dot.size)
+            factors = [
+                partial(dot.broadcast, values, arith.addi(source, place)) for source in sources
+            ]
+            flag = None if exact is None else memref.load(exact, [number])
+            return add_all_products(self, dot, registers, factors, weights, flag)
+
+        zero = self.splat(0, dot.lanes, dot.accumulator)
+        zeros = [zero] * (len(rows) * len(offsets))
+        found = self.loop((self.index(0), self.index(shape.groups)), zeros, group)
+        per_column = self.lanes // dot.lanes
+        return [
+            self._joined(found[start : start + per_column])
+            for start in range(0, len(found), per_column)
+        ]
+
+    def _joined(self, parts: Registers) -> ir.Value:
+        """The elements of one vector, or of two, in one."""
+        if len(parts) == 1:
+            return parts[0]
+        low, high = parts
+        return vector.shuffle(low, high, list(range(self.lanes)))
 
     def _column(self, at: ir.Value, mask: ir.Value | None) -> ir.Value:
         """The vector of the recurrence from the element `at` on, as floats."""
         loaded = self.load(self.memory.recurrence, at, mask)
-        if self.memory.scales is None:
+        if self.memory.integers is None:
             return loaded
         return arith.sitofp(self.vector_type, loaded)
 
     def _scaled(
-        self, total: ir.Value, gate: int, element: ir.Value, mask: ir.Value | None
+        self,
+        total: ir.Value,
+        row: ir.Value,
+        gate: int,
+        element: ir.Value,
+        mask: ir.Value | None,
     ) -> ir.Value:
         """The products with the recurrence from those with its integers, if it has such."""
-        scales = self.memory.scales
-        if scales is None:
+        integers, at = self.memory.integers, self.add(element, gate * self.shape.hidden)
+        if integers is None:
             return total
-        at = self.add(element, gate * self.shape.hidden)
-        return arith.mulf(total, self.load(scales, at, mask))
+        scales = self.load(integers.scales, at, mask)
+        if integers.sums is not None:
+            assert self.quantizer is not None
+            scale, zero = self.quantizer.scale_of(row)
+            sums = self.load(integers.sums, at, mask)
+            beyond = arith.muli(vector.broadcast(sums.type, zero), sums)
+            total = arith.sitofp(self.vector_type, arith.subi(total, beyond))
+            scales = arith.mulf(vector.broadcast(scales.type, scale), scales)
+        return arith.mulf(total, scales)
 
     def _weights(self, panel: _Panel) -> ir.Value:
         """The start of a panel's recurrence."""

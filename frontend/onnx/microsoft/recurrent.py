@@ -17,20 +17,23 @@ def dynamic_quantize_lstm(
 ):  # fmt: skip
     """`LSTM` with weights ``[directions, inputs, 4 H]``, each direction or column with a scale.
 
-    The inputs are quantized over their own range. The states stay in floats, which is more accurate
-    than the operator requires.
+    The inputs are quantized over their range, and the output of each sequence and step over its
+    own. ONNX Runtime takes one range for the sequences of a thread: results are the same for a
+    batch of one, and more accurate for a larger one.
     """
     del hidden_size
     attributes = RecurrentAttributes(
         activations, activation_alpha, activation_beta, clip, direction, layout=0
     )
     scale, r = _given(w_scale), _dequantized(r, _given(r_scale), r_zero)
-    layer = _QuantizedInputs(x, w, scale, w_zero, r, bias, sequence_lens, attributes)
+    layer = _QuantizedLayer(x, w, scale, w_zero, r, bias, sequence_lens, attributes)
     return lstm_of(layer, attributes, (initial_h, initial_c), peepholes, input_forget)
 
 
-class _QuantizedInputs(RecurrentLayer):
-    """A layer whose inputs are quantized, and whose weights for them are integers."""
+class _QuantizedLayer(RecurrentLayer):
+    """A layer whose inputs and states are quantized, and whose weights for inputs are integers."""
+
+    quantizes_state = True
 
     def __init__(
         self,

@@ -88,6 +88,9 @@ def _parameter(name: str, defaults: dict[str, float], given: Iterator[float]) ->
 class RecurrentLayer:
     """The inputs of one node, taken apart by direction; narrow floats are computed in f32."""
 
+    quantizes_state = False
+    """True if states are quantized before they are multiplied."""
+
     def __init__(
         self,
         x: ir.Value,
@@ -266,7 +269,7 @@ def lstm_of(
         holes = None if peepholes is None else part(peepholes, i)
         return graph.lstm(
             gates, layer.recurrence(i), *states, holes, layer.lengths, None,
-            **attrs, couple=bool(input_forget),
+            **attrs, couple=bool(input_forget), quantizes_state=layer.quantizes_state, unit="none",
         )  # fmt: skip
 
     return _each(layer, attributes, ["Sigmoid", "Tanh", "Tanh"], cell)

@@ -115,7 +115,7 @@ func.func @left_alone(%x: tensor<0x16xf32>, %v: tensor<16x64xf32>, %z: tensor<8x
 // OFF: "graph.lstm"(%{{.*}}) {{.*}} tensor<65x260xf32>
 func.func @recurrence(%gates: tensor<5x2x260xf32>, %h: tensor<2x65xf32>, %c: tensor<2x65xf32>) -> tensor<5x2x65xf32> {
   %r = "graph.constant"() {value = dense<0.5> : tensor<65x260xf32>} : () -> tensor<65x260xf32>
-  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x260xf32>, tensor<65x260xf32>, tensor<2x65xf32>, tensor<2x65xf32>) -> (tensor<5x2x65xf32>, tensor<2x65xf32>, tensor<2x65xf32>)
+  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, quantizes_state = false, unit = "none", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x260xf32>, tensor<65x260xf32>, tensor<2x65xf32>, tensor<2x65xf32>) -> (tensor<5x2x65xf32>, tensor<2x65xf32>, tensor<2x65xf32>)
   return %y#0 : tensor<5x2x65xf32>
 }
 

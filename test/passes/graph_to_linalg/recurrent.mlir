@@ -9,7 +9,7 @@
 // CHECK: "flow.dispatch"{{.*}}entry_points = [@recurrent_0::@recurrent_0]
 // CHECK-NOT: scf.while
 func.func @known(%gates: tensor<5x2x64xf32>, %r: tensor<16x64xf32>, %h: tensor<2x16xf32>, %c: tensor<2x16xf32>) -> tensor<5x2x16xf32> {
-  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x64xf32>, tensor<16x64xf32>, tensor<2x16xf32>, tensor<2x16xf32>) -> (tensor<5x2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>)
+  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, quantizes_state = false, unit = "none", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x64xf32>, tensor<16x64xf32>, tensor<2x16xf32>, tensor<2x16xf32>) -> (tensor<5x2x16xf32>, tensor<2x16xf32>, tensor<2x16xf32>)
   return %y#0 : tensor<5x2x16xf32>
 }
 
@@ -23,11 +23,11 @@ func.func @known(%gates: tensor<5x2x64xf32>, %r: tensor<16x64xf32>, %h: tensor<2
 // CHECK: memref.atomic_rmw addi
 // CHECK-LABEL: @panels
 // CHECK-DAG: %[[TWO:.*]] = arith.constant 2 : index
-// CHECK: %[[COUNTERS:.*]] = "flow.tensor.splat"{{.*}} -> tensor<18xi64>
+// CHECK: %[[COUNTERS:.*]] = "flow.tensor.splat"{{.*}} -> tensor<21xi64>
 // CHECK: "flow.dispatch"(%[[TWO]], {{.*}}%[[COUNTERS]]){{.*}}tied_operands = [{{.*}}6 : index]
-func.func @panels(%gates: tensor<5x2x256xf32>, %r: tensor<2x64x128xf32>, %h: tensor<2x64xf32>, %c: tensor<2x64xf32>) -> tensor<5x2x64xf32> {
-  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x256xf32>, tensor<2x64x128xf32>, tensor<2x64xf32>, tensor<2x64xf32>) -> (tensor<5x2x64xf32>, tensor<2x64xf32>, tensor<2x64xf32>)
-  return %y#0 : tensor<5x2x64xf32>
+func.func @panels(%gates: tensor<5x2x640xf32>, %r: tensor<5x160x128xf32>, %h: tensor<2x160xf32>, %c: tensor<2x160xf32>) -> tensor<5x2x160xf32> {
+  %y:3 = "graph.lstm"(%gates, %r, %h, %c) {reverse = false, activations = ["sigmoid", "tanh", "tanh"], alphas = array<f64: 0.0, 0.0, 0.0>, betas = array<f64: 0.0, 0.0, 0.0>, clip = 0x7FF0000000000000 : f64, couple = false, quantizes_state = false, unit = "none", operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>} : (tensor<5x2x640xf32>, tensor<5x160x128xf32>, tensor<2x160xf32>, tensor<2x160xf32>) -> (tensor<5x2x160xf32>, tensor<2x160xf32>, tensor<2x160xf32>)
+  return %y#0 : tensor<5x2x160xf32>
 }
 
 // -----

@@ -8,7 +8,7 @@ import graphc
 from graphc.errors import InvalidModelError
 from graphc.frontend.onnx import import_onnx
 from graphc.passes.cpu import recurrent as pack_recurrence
-from graphc.passes.graph_to_linalg import recurrent
+from graphc.passes.graph_to_linalg import recurrent, recurrent_dispatch
 from harness.marks import long
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 4, 6
@@ -183,8 +183,9 @@ def test_sizes_around_the_width_of_vectors(op_type, gates, states):
 
 @pytest.fixture
 def packed(monkeypatch):
-    """However small a recurrence is, it is laid out in panels."""
+    """However small a recurrence is, it is laid out in panels, and threads share it."""
     monkeypatch.setattr(pack_recurrence, "MIN_SHARE", 0)
+    monkeypatch.setattr(recurrent_dispatch, "TEAM_BYTES", 0)
 
 
 def all_layers(sizes):
