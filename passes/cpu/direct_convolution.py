@@ -42,6 +42,8 @@ STREAMED_PIXELS = 128
 
 MIN_WORKGROUPS = 2
 """Minimum number of rows times panels, which threads share."""
+SHARED_PIXELS = 256
+"""Minimum length of the rows of sequences that threads share in segments (`in_segments`)."""
 
 
 @register
@@ -110,8 +112,10 @@ class DirectConv(Rewrite):
             return "features fill too little of their vectors"
         panels = -(-weights.shape[-1] // tile.features)
         shares = panels * graph.element_count(result[:-2])
-        few = at_least(MIN_WORKGROUPS - 1, shares)
-        return "too few rows for threads to share" if few else None
+        fills = weights.shape[-1] >= self.lanes * MIN_FILLED
+        if at_least(MIN_WORKGROUPS - 1, shares) and not (fills and _has_segments(result)):
+            return "too few rows for threads to share"
+        return None
 
     def _check_depthwise(self, weights: ConvWeights, attrs: dict[str, Any]) -> str | None:
         if weights.shape[-1] != attrs["groups"]:
@@ -167,6 +171,12 @@ def _image(x: ir.Value) -> tuple[ir.Value, str]:
     rank = graph.type_of(x).rank
     moved = transposed.attrs["perm"] == (0, *range(2, rank), 1)
     return (transposed.x, "channels_first") if moved else (x, "channels_last")
+
+
+def _has_segments(result: graph.Shape) -> bool:
+    """Return whether `result` [N, .., W, C] is of sequences, of which threads share segments."""
+    _, *rows, pixels, _ = result
+    return all(row == 1 for row in rows) and not at_least(SHARED_PIXELS - 1, pixels)
 
 
 def is_depthwise(weights: Shaped, attrs: dict[str, Any]) -> bool:

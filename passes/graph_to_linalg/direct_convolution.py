@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...dialects import graph
 from ...dialects.symbolic import Dim
 from ...mlir import ir
-from ..kernels.direct_conv_shape import DirectConvShape, Planes
+from ..kernels.direct_conv_shape import DirectConvShape, Planes, in_segments
 from ..kernels.direct_convolution import DirectConvEmitter
 from ..kernels.epilogue import VectorEpilogue
 from .image_extents import dynamic_sizes, known_extents
@@ -18,6 +18,7 @@ from .lowering import Lowering, Size
 def direct_conv(ctx: Lowering, op: graph.DirectConvOp, epilogue: VectorEpilogue) -> ir.Value:
     """Compute a direct convolution and its `epilogue`."""
     shape, sizes = shape_of(op), dynamic_sizes_of(op)
+    shape = in_segments(shape, ctx.cpu, 4 * shape.image[3])
     return compute(ctx, DirectConvEmitter, "direct_conv", shape, op, epilogue, sizes=sizes)
 
 

@@ -13,6 +13,7 @@ from ..kernels.amx import TILES_INT8
 from ..kernels.amx_conv import AmxConvEmitter, AmxConvShape
 from ..kernels.amx_matmul import AmxMatmulEmitter, AmxMatmulShape
 from ..kernels.balanced_blocks import BLOCK_LINES, balance
+from ..kernels.direct_conv_shape import in_segments
 from ..kernels.epilogue import VectorEpilogue
 from ..kernels.group_dot import (
     INT8_DOTS,
@@ -100,6 +101,7 @@ def int8_direct_conv(
     windowed = _windowed_weights(op)
     if windowed is not None:
         shape, weights = replace(shape, is_windowed=True), windowed
+    shape = in_segments(shape, ctx.cpu, shape.group * shape.image[3] * op.x_bytes)
     return compute(
         ctx, Int8DirectConvEmitter, "int8_direct_conv", shape, op, epilogue, sizes=sizes,
         beside=beside, weights=weights,

@@ -74,7 +74,7 @@ class DirectConvRows(VectorEmitter, ABC):
         self.epilogue = epilogue
         self.span: tuple[ir.Value, ir.Value] | None = None
         """The pixels of each row that are computed, if not all: the first, and that behind the
-        last. Only for rows whose length is known at run time."""
+        last."""
         if shape.is_static:
             self.bind()
 
@@ -106,11 +106,14 @@ class DirectConvRows(VectorEmitter, ABC):
     # The kernel, from the outside in
 
     def workgroup(self, workgroup_id: ir.Value, *sizes: ir.Value) -> None:
-        """Emit workgroup `workgroup_id`; the panels of one chunk of rows are consecutive."""
+        """Emit workgroup `workgroup_id`; the panels of one chunk of rows, or of one segment, are
+        consecutive."""
         self.bind(*sizes)
         shape = self.shape
         panel = arith.remui(workgroup_id, self.index(shape.panels))
         number = arith.divui(workgroup_id, self.index(shape.panels))
+        if shape.segment is not None:
+            number = self._in_segment(number, shape.segment)
         if shape.has_known_rows:
             first = self.times(number, shape.chunk)
             last = self.add(first, shape.chunk)
@@ -121,6 +124,15 @@ class DirectConvRows(VectorEmitter, ABC):
             first = self.times(number, chunk)
             last = arith.minui(arith.addi(first, chunk), rows)
         self.repeat(first, last, lambda row: self._row(row, panel))
+
+    def _in_segment(self, number: ir.Value, pixels: int) -> ir.Value:
+        """Compute only segment `number`, of all rows, of so many pixels; returns the number of its
+        row."""
+        width = self.index(self.sizes.result_width)
+        count = self.index(self.shape.segments_of(self.sizes.result_width))
+        first = self.times(arith.remui(number, count), pixels)
+        self.span = first, arith.minui(self.add(first, pixels), width)
+        return arith.divui(number, count)
 
     def _row(self, row: ir.Value, panel: ir.Value) -> None:
         """Emit one row of the result by a panel."""
@@ -219,7 +231,7 @@ class DirectConvRows(VectorEmitter, ABC):
 
     def _tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row."""
-        if not self.shape.has_known_width or self.shape.is_long:
+        if not self.shape.has_known_width or self.shape.is_long or self.span is not None:
             self._tiles_and_borders(row, panel)
             return
         for start, count, tile in _runs(self.shape.tiles()):

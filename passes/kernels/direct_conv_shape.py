@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
+from ...cpu_model import CpuModel
 from ...mlir import arith, ir
 from .emitter import VectorSlice, long_vectors
 from .image_extents import Extents, ImageSizes, known_sizes
-from .sizes import index, product
+from .sizes import Index, index, product
 
 MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""
@@ -20,6 +22,18 @@ BORDER_COST = 1.25
 """Time of a pixel of a border tile, as a multiple of that of an interior one."""
 MAX_UNROLLED_TAPS = 16
 """Taps along a row that are unrolled at most: filters of signals have hundreds."""
+
+
+SEGMENT_FLOPS = 1 << 21
+"""FLOPs of a segment of a row by a panel, where segments are what threads share."""
+L2_SHARE = 2
+"""Share of the L2, as a divisor, that the image of a segment takes."""
+
+
+MIN_SEGMENT_TILES = 8
+"""Tiles of a segment, at least: the last ones overlap, or have bodies of their own."""
+
+AnyShape = TypeVar("AnyShape", bound="DirectConvShape")
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,8 @@ class DirectConvShape:
     """True if the image is channels-first (NCHW) in memory."""
     planes: Planes = Planes()
     """The planes of each image, if it is a volume."""
+    segment: int | None = None
+    """Pixels of a row of the result in a workgroup; None for whole rows (`in_segments`)."""
 
     @property
     def flops(self) -> int | None:
@@ -165,12 +181,24 @@ class DirectConvShape:
     @property
     def most_rows(self) -> int | None:
         """Rows in a workgroup, at most; None if there is no limit."""
-        return None
+        return 1 if self.segment else None
 
     @property
     def workgroups(self) -> int:
-        """Workgroups, if the number of rows is known."""
-        return self.rows // self.chunk * self.panels
+        """Workgroups, if all sizes that they depend on are known."""
+        width = self.result[2]
+        assert width is not None
+        segments = self.segments_of(width)
+        assert isinstance(segments, int)
+        return self.rows // self.chunk * segments * self.panels
+
+    def segments_of(self, width: Index) -> Index:
+        """Segments of a row of the result of `width` pixels."""
+        if self.segment is None:
+            return 1
+        if isinstance(width, int):
+            return -(-width // self.segment)
+        return arith.ceildivui(width, index(self.segment))
 
     def count_chunk(self, rows: ir.Value) -> ir.Value:
         """Rows in a workgroup, of `rows` in all; the last workgroups may have fewer."""
@@ -181,13 +209,16 @@ class DirectConvShape:
 
     def count_workgroups(self, *sizes: ir.Value) -> ir.Value:
         """Workgroups, for the dynamic `sizes`: see `sizes_of`."""
-        if self.has_known_rows:
-            return index(self.workgroups)
         extents = self.sizes_of(sizes)
-        planes = product(extents.images, extents.result_planes)
-        rows = index(product(planes, extents.result_height))
-        chunks = arith.ceildivui(rows, self.count_chunk(rows))
-        return arith.muli(chunks, index(self.panels))
+        chunks: Index
+        if self.has_known_rows:
+            chunks = self.rows // self.chunk
+        else:
+            planes = product(extents.images, extents.result_planes)
+            rows = index(product(planes, extents.result_height))
+            chunks = arith.ceildivui(rows, self.count_chunk(rows))
+        parts = product(chunks, self.segments_of(extents.result_width))
+        return index(product(parts, self.panels))
 
     # Tiles of a row
 
@@ -240,3 +271,26 @@ class DirectConvShape:
         assert width is not None
         column = position * self.strides[1] - self.low[1] + tap * self.dilations[1]
         return 0 <= column < width
+
+
+def in_segments(shape: AnyShape, cpu: CpuModel, pixel_bytes: int) -> AnyShape:
+    """`shape` with the rows of a sequence, whose pixels have `pixel_bytes`, cut into segments, if
+    they are long.
+
+    All panels of features read a segment while it is in the L2; and threads share the segments,
+    where panels and sequences are few.
+    """
+    if (shape.image[1], shape.result[1], shape.planar) != (1, 1, False):
+        return shape
+    width, images = shape.result[2], shape.result[0] or 1
+    wanted = []
+    if shape.panels > 1 and not shape.is_depthwise:
+        wanted.append(cpu.l2_bytes // L2_SHARE // (pixel_bytes * shape.strides[1]))
+    if images * shape.panels < MIN_WORKGROUPS:
+        wanted.append(SEGMENT_FLOPS // (2 * shape.taps * shape.channels * shape.nr))
+    pixels = max(min(wanted, default=0), MIN_SEGMENT_TILES * shape.tile_w)
+    if not wanted or (width is not None and width <= pixels):
+        return shape
+    if width is not None:
+        pixels = -(-width // -(-width // pixels))
+    return replace(shape, segment=-(-pixels // shape.tile_w) * shape.tile_w)

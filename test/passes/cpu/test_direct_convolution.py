@@ -10,6 +10,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.cpu.direct_convolution import MIN_FILLED
 from graphc.passes.cpu.pixel_tiles import PixelTiles
+from graphc.passes.kernels import direct_conv_shape
 from harness.marks import long
 
 PIPELINE = (
@@ -141,6 +142,29 @@ def _check_sizes(cases, named, compiled, session):
         results = zip(compiled.run(None, feeds), session.run(None, feeds), strict=True)
         for ours, theirs in results:
             np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-5)
+
+
+SEQUENCES = [
+    ConvCase((2, 5, 201), (64, 5, 3), "relu", (("pads", [1, 1]),)),
+    ConvCase((1, 16, 300), (8, 16, 7), "bias", (("pads", [3, 3]),)),
+    ConvCase((3, 8, 337), (48, 8, 4), "bias", (("strides", [3]), ("dilations", [2]))),
+    ConvCase((2, 32, 140), (32, 1, 16), "skip", (("group", 32), ("pads", [6, 9]))),
+    ConvCase((1, 16, 300), (16, 1, 24), "relu", (("group", 16), ("pads", [3, 9]))),
+    ConvCase((1, 1, 900), (16, 1, 64), "relu", (("pads", [5, 60]), ("strides", [3]))),
+    ConvCase((1, 48, 160), (48, 16, 5), "skip", (("group", 3), ("pads", [2, 2]))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("named", [(), (2,), (0, 2)])
+def test_segments(named, monkeypatch):
+    """Long rows are shared among threads, and all panels read a part of one that is in the L2."""
+    for name, value in {"L2_SHARE": 1 << 40, "SEGMENT_FLOPS": 0, "MIN_SEGMENT_TILES": 2}.items():
+        monkeypatch.setattr(direct_conv_shape, name, value)
+    model, _ = convolution_model(SEQUENCES, 256, named)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    compiled = graphc.compile(model, pipeline=PIPELINE.format(256))
+    assert compiled.report.rewrites["direct-conv"].count == len(SEQUENCES)
+    _check_sizes(SEQUENCES, named, compiled, session)
 
 
 ROWS = [

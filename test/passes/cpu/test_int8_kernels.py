@@ -19,6 +19,7 @@ from quantized_nodes import QuantizedNodes
 
 import graphc
 from graphc.passes.cpu.integer_contractions import AGAINST_WORDS
+from graphc.passes.kernels import direct_conv_shape
 from graphc.runtime.targets import cpu_features
 
 # rows, K, columns: around the sizes of tiles and vectors, and below them
@@ -87,11 +88,14 @@ def test_matmul_integer(unit, known):
 @pytest.mark.parametrize("known", [True, False])
 def test_conv_integer(unit, known):
     require(unit)
-    random = np.random.default_rng(1)
-    nodes, inputs, weights, feeds = [], {}, {}, {}
     some = [CONVS[0], GROUPED[0], CONVS[3], GROUPED[2], CONVS[9], GROUPED[6], CONVS[11]]
     some += [GROUPED[7]]
-    cases = ([*CONVS, *GROUPED] if known else some)[HALF[unit] :: 2]
+    _check_convolutions(unit, known, ([*CONVS, *GROUPED] if known else some)[HALF[unit] :: 2])
+
+
+def _check_convolutions(unit, known, cases):
+    random = np.random.default_rng(1)
+    nodes, inputs, weights, feeds = [], {}, {}, {}
     for i, (image, features, kernel, strides, dilations, pads, *groups) in enumerate(cases):
         feeds[f"x{i}"] = extreme_bytes(random, np.uint8, image)
         weights[f"w{i}"] = extreme_bytes(
@@ -113,6 +117,21 @@ def test_conv_integer(unit, known):
     session = onnxruntime.InferenceSession(model.SerializeToString())
     for ours, theirs in zip(compiled.run(None, feeds), session.run(None, feeds), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+LONG = [
+    ((2, 8, 200), 64, (3,), (1,), (1,), (1, 1)),
+    ((1, 16, 300), 16, (7,), (2,), (1,), (3, 3)),
+    ((1, 32, 250), 32, (5,), (1,), (2,), (4, 3), 32),
+]
+
+
+@each_unit_with("known", True, False)
+def test_segments_of_sequences(unit, known, monkeypatch):
+    require(unit)
+    for name, value in {"L2_SHARE": 1 << 40, "SEGMENT_FLOPS": 0, "MIN_SEGMENT_TILES": 2}.items():
+        monkeypatch.setattr(direct_conv_shape, name, value)
+    _check_convolutions(unit, known, LONG)
 
 
 @each_unit_with("known", True, False, both=PACKING)

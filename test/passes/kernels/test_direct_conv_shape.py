@@ -2,7 +2,8 @@
 
 import pytest
 
-from graphc.passes.kernels.direct_conv_shape import DirectConvShape
+from graphc.cpu_model import CpuModel
+from graphc.passes.kernels.direct_conv_shape import DirectConvShape, in_segments
 
 
 def shape(tile_w, kernel=3, pixels=None):
@@ -33,3 +34,32 @@ def test_border_tiles_of_long_filters(pixels, border):
 def test_left_to_borders(tile_w, kernel, left):
     """Two border tiles cost more than one interior tile, and one of its width does, too."""
     assert shape(tile_w, kernel).left_to_borders == left
+
+
+@pytest.mark.parametrize(
+    ("channels", "features", "images", "pixels", "segment"),
+    [
+        (512, 512, 1, 3199, 132),  # 256 KiB of the image, which 32 panels read
+        (512, 512, 1, None, 132),
+        (512, 16, 16, 3199, None),  # one panel reads the image once
+        (32, 16, 1, 48000, 678),  # 1.3 M of FLOPs: threads share segments
+        (32, 512, 1, 500, None),  # all of it is in the L2
+        (512, 512, 1, 60, None),
+    ],
+)
+def test_segments(channels, features, images, pixels, segment):
+    image, result = (images, 1, pixels, channels), (images, 1, pixels, features)
+    whole = DirectConvShape(
+        image, result, (1, 3), (1, 1), (1, 1), (0, 1), nr=16, groups=1, tile_w=6, lanes=8
+    )
+    cpu = CpuModel(256, l2_bytes=512 << 10)
+    assert in_segments(whole, cpu, 4 * channels).segment == segment
+
+
+def test_images_have_no_segments():
+    """Rows of them are shared, and few."""
+    image = (1, 20, 4000, 64)
+    whole = DirectConvShape(
+        image, image, (1, 3), (1, 1), (1, 1), (0, 1), nr=16, groups=1, tile_w=6, lanes=8
+    )
+    assert in_segments(whole, CpuModel(256), 256) is whole
