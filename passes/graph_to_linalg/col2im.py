@@ -103,7 +103,7 @@ def _by_kernel(
     )  # fmt: skip
     every = (*shape.sizes, *source.shape, *result.shape)
     names = list(dict.fromkeys(size for size in every if isinstance(size, Dim)))
-    memory = [flat_of(type_, names) for type_ in (source, result)]
+    memory = [flat_of(type_, names, first=1) for type_ in (source, result)]
 
     def kernel(workgroup_id: ir.Value, count: ir.Value, *arguments: ir.Value) -> None:
         known = dict(zip(names, arguments, strict=False))

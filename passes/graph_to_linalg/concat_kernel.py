@@ -173,7 +173,7 @@ def _run(
     sizes = [rows, total, *(part.stride for part in parts)]
     names = [Dim.symbol(f"concat_{number}") for number in range(len(sizes))]
     shapes = [[names[0], name] for name in (*names[2:], names[1])]
-    memory = [flat_of(type_.with_shape(shape), names) for shape in shapes]
+    memory = [flat_of(type_.with_shape(shape), names, first=1) for shape in shapes]
     count, itemsize = len(parts), type_.dtype.itemsize
 
     def kernel(workgroup_id: ir.Value, workgroups: ir.Value, *arguments: ir.Value) -> None:

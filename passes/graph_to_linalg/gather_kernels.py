@@ -126,7 +126,7 @@ def _run(
     names = list(dict.fromkeys(size for size in sizes if isinstance(size, Dim)))
     dtypes = moved, indices_type.dtype, moved
     memory = [
-        flat_of(graph.TensorType(tuple(shape), dtype), names)
+        flat_of(graph.TensorType(tuple(shape), dtype), names, first=1)
         for shape, dtype in zip(shapes, dtypes, strict=True)
     ]
 

@@ -23,12 +23,13 @@ def flat(type_: ir.Type) -> iree.Buffer:
     return iree.Buffer(tensor.element_type, math.prod(tensor.shape))
 
 
-def flat_of(type_: graph.TensorType, sizes: Sequence[Dim]) -> iree.Buffer:
+def flat_of(type_: graph.TensorType, sizes: Sequence[Dim], first: int = 0) -> iree.Buffer:
     """A flat buffer of the elements of a tensor, whose dynamic sizes, or whose number of rows, are
-    among `sizes`, the scalars of a kernel. Booleans are bytes in memory."""
+    among `sizes`: the scalars of a kernel from the one numbered `first` on. Booleans are bytes in
+    memory."""
     factors = _factors(type_, sizes)
     known = math.prod(size for size in factors if isinstance(size, int))
-    counts = tuple(sizes.index(size) for size in factors if isinstance(size, Dim))
+    counts = tuple(first + sizes.index(size) for size in factors if isinstance(size, Dim))
     stored = np.uint8 if type_.dtype == np.bool_ else type_.dtype
     return iree.Buffer(plain_element(np.dtype(stored)), known, counts)
 

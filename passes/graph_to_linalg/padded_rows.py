@@ -93,7 +93,7 @@ def _by_kernel(
     every = (*sizes, *source.shape, *result.shape)
     names = list(dict.fromkeys(n for n in every if isinstance(n, Dim)))
     more = [] if around is None else [source.with_shape(())]
-    memory = [flat_of(type_, names) for type_ in (source, *more, result)]
+    memory = [flat_of(type_, names, first=1) for type_ in (source, *more, result)]
 
     def kernel(workgroup_id: ir.Value, count: ir.Value, *arguments: ir.Value) -> None:
         known = dict(zip(names, arguments, strict=False))

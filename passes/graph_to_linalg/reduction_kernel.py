@@ -157,7 +157,7 @@ def _run(
     names = list(dict.fromkeys(size for size in sizes if isinstance(size, Dim)))
     merged = given.type_.with_shape(sizes)
     reduced = (outer, inner) if result.rank < given.type_.rank else sizes
-    memory = [flat_of(each, names) for each in (merged, merged.with_shape(reduced))]
+    memory = [flat_of(each, names, first=3) for each in (merged, merged.with_shape(reduced))]
     workgroups, columns = _columns(ctx, shape)
 
     def kernel(workgroup_id: ir.Value, *arguments: ir.Value) -> None:

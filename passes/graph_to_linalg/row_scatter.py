@@ -72,7 +72,7 @@ def scatter_rows(ctx: Lowering, given: RowUpdates) -> ir.Value:
     ]
     sizes = (*shape.extents, shape.length, shape.count, shape.elements)
     names = list(dict.fromkeys(size for size in sizes if isinstance(size, Dim)))
-    memory = [flat_of(type_, names) for type_ in types]
+    memory = [flat_of(type_, names, first=1) for type_ in types]
     if splat is None and not shape.in_place:
         memory.append(memory[-1])
     combine = _combine(x_type.dtype, given.reduction)

@@ -78,7 +78,7 @@ def slice_strided_rows(ctx: Lowering, op: graph.SliceOp) -> ir.Value | None:
     numbers = [*(n for axis in found.axes for n in axis), found.start, found.run]
     elements = [graph.element_count(type_.shape) for type_ in (source, result)]
     names = [Dim.symbol(f"elements_{number}") for number in range(2)]
-    memory = [flat_of(source.with_shape([name]), names) for name in names]
+    memory = [flat_of(source.with_shape([name]), names, first=1) for name in names]
 
     def kernel(workgroup_id: ir.Value, workgroups: ir.Value, *arguments: ir.Value) -> None:
         *given, memory_in, memory_out = arguments[len(names) :]

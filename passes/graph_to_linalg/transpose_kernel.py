@@ -149,7 +149,7 @@ def _run(
     merged: Sequence[Size] = shape.sizes
     moved_to = [merged[axis] for axis in shape.perm]
     types = [graph.TensorType(tuple(sizes), dtype) for sizes in (merged, moved_to)]
-    memory = [flat_of(type_, names) for type_ in types]
+    memory = [flat_of(type_, names, first=1) for type_ in types]
 
     def kernel(workgroup_id: ir.Value, count: ir.Value, *arguments: ir.Value) -> None:
         known = dict(zip(names, arguments, strict=False))
