@@ -29,8 +29,9 @@ class FoldConstants(Pass):
         %0 = graph.constant() {value = dense<[1.0, 4.0]>}
         %1 = graph.sqrt(%0)                               -->  %1 = graph.constant() {[1.0, 2.0]}
 
-    What has no elements counts as a constant, and an op of which all results have none is computed
-    whatever its operands are.
+    A constant that is broadcast is one for what scatters others among its elements, or joins it
+    with others. What has no elements counts as a constant, and an op of which all results have none
+    is computed whatever its operands are.
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Slices of
@@ -127,9 +128,20 @@ def _is_foldable(op: graph.GraphOp) -> bool:
         and not isinstance(op, graph.ConstantOp)
         and len(operation.regions) == 0
         and all(graph.type_of(result).is_static for result in operation.results)
-        and (_gives_nothing(op) or all(map(_is_known, operation.operands)))
+        and (_gives_nothing(op) or _has_known_operands(op))
         and not any(map(_is_symbolic, op.attrs.values()))
     )
+
+
+def _has_known_operands(op: graph.GraphOp) -> bool:
+    """Return whether the operands are constants, or, of an op that gives other elements places
+    among those of a constant, as a scatter does, a constant that is broadcast."""
+    operands = list(op.operation.operands)
+    if all(map(_is_known, operands)):
+        return True
+    if isinstance(op, graph.ElementwiseOp) or not any(map(_is_constant, operands)):
+        return False
+    return all(_is_known(value) or _is_broadcast(value) for value in operands)
 
 
 def _gives_nothing(op: graph.GraphOp) -> bool:
@@ -143,6 +155,11 @@ def _is_known(value: ir.Value) -> bool:
 
 def _is_constant(value: ir.Value) -> bool:
     return producer(value, graph.ConstantOp) is not None
+
+
+def _is_broadcast(value: ir.Value) -> bool:
+    expand = producer(value, graph.ExpandOp)
+    return expand is not None and _is_constant(expand.x) and graph.type_of(value).is_static
 
 
 def _is_empty(value: ir.Value) -> bool:
@@ -165,6 +182,11 @@ def _is_symbolic(attribute: Any) -> bool:
 def _array(value: ir.Value | None) -> np.ndarray | None:
     if value is None:
         return None
+    expand = producer(value, graph.ExpandOp)
+    if expand is not None:
+        array = _array(expand.x)
+        assert array is not None
+        return np.broadcast_to(array, graph.type_of(value).static_shape)
     constant = producer(value, graph.ConstantOp)
     return _no_elements(value) if constant is None else constant.attrs["value"]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...dialects import graph, iree
 from ...dialects.locations import node_name
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, ceildiv
 from ...mlir import arith, ir
 from ..infra.query import constant_array, producer
 from ..kernels.computed_matmul import ComputedMatmulEmitter
@@ -188,11 +188,20 @@ def _packed(
 
     name = define(ctx, "pack_matrix", (key, *memory), memory, kernel, 0, len(names) + 1)
     panels = _packed_panels(ctx, shape)
-    elements = _elements(ctx, shape, panels)
-    dynamic = ir.ShapedType.get_dynamic_size()
-    type_ = ir.RankedTensorType.get([dynamic], source.element)
+    elements, known = _elements(ctx, shape, panels), _known_elements(shape)
+    # the backend may compute constants, whose types it wants to be static
+    size = ir.ShapedType.get_dynamic_size() if known is None else known
+    type_ = ir.RankedTensorType.get([size], source.element)
     scalars = [*(ctx.index(size) for size in names), elements]
-    return iree.run_kernel(name, panels, [right], [type_], scalars, [elements])[0]
+    sizes = [elements] if known is None else []
+    return iree.run_kernel(name, panels, [right], [type_], scalars, sizes)[0]
+
+
+def _known_elements(shape: ComputedMatmulShape) -> int | None:
+    """The elements of all packed panels; None if they depend on the run."""
+    panels = ceildiv(shape.columns, shape.panel) * graph.element_count(shape.right)
+    elements = panels * shape.k * shape.panel
+    return elements if isinstance(elements, int) and isinstance(shape.rows, int) else None
 
 
 def _packed_panels(ctx: Lowering, shape: ComputedMatmulShape) -> ir.Value:

@@ -26,6 +26,24 @@ def constants_of(module):
     return [op.operation.opview for op in operations if op.operation.name == "graph.constant"]
 
 
+def test_scattered_among_zeros(context):
+    """Which are broadcast, and stay so alone."""
+
+    def body():
+        zeros = graph.expand(c(0), shape=[2000])
+        ones = graph.scatter_elements(
+            zeros, c([3, 5], np.int64), c([1, 1]), axis=0, reduction="none"
+        )
+        return graph.add(ones, graph.exp(zeros))
+
+    module = build_module(body)
+    (before,) = evaluate_function(main_of(module), [])
+    fold(module)
+    assert op_names(module) == ["expand", "exp", "add"]
+    (after,) = evaluate_function(main_of(module), [])
+    np.testing.assert_array_equal(before, after)
+
+
 def test_values_are_those_of_the_program(context):
     def body():
         x = c(np.arange(24).reshape(2, 3, 4))

@@ -47,6 +47,34 @@ def test_named_sizes(vector_bits, perm):
             _check(compiled, _floats(m, k), _floats(*((n, k) if perm else (k, n))), perm)
 
 
+@pytest.mark.parametrize("folds", [False, True])
+def test_a_matrix_that_the_backend_may_compute(folds, tmp_path):
+    """It is scattered among zeros; where the pipeline does not fold that, the backend packs it when
+    it compiles."""
+    k, n, count = 513, 128, 1032
+    values, places = _floats(count), _random.choice(k * n, (count, 1), replace=False)
+    constants = {"v": values, "i": places, "size": [k * n], "shape": [k, n]}
+    nodes = [
+        helper.make_node("ConstantOfShape", ["size"], ["zeros"]),
+        helper.make_node("ScatterND", ["zeros", "i", "v"], ["flat"]),
+        helper.make_node("Reshape", ["flat", "shape"], ["w"]),
+        helper.make_node("MatMul", ["a", "w"], ["y"]),
+    ]
+    model = build_model(nodes, {"a": (np.float32, [125, k])}, ["y"], constants)
+    pipeline = graph_pipeline("cpu", CpuModel(256), threads=2)
+    if not folds:
+        pipeline = pipeline.replace("graph-fold-constants", "graph-fold-constants{max-bytes=0}")
+        pipeline = pipeline.replace("max-bytes=0}{", "max-bytes=0 ")
+    w = np.zeros(k * n, np.float32)
+    w[places[:, 0]] = values
+    # with files of its own it is not compiled together with others, and then nothing is evaluated
+    with graphc.compile(model, pipeline=pipeline, threads=2, save_temps=tmp_path) as compiled:
+        assert ("computed-matmul" in compiled.report.rewrites) != folds
+        a = _floats(125, k)
+        (found,) = compiled.run(None, {"a": a})
+    np.testing.assert_allclose(found, a @ w.reshape(k, n), 0, 1e-5)
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_batches(named):
     """Equal, broadcast on either side, and of sizes that are 1 or not, as only the run knows."""
