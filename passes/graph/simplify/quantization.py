@@ -130,7 +130,47 @@ def quantize_clamped(op: graph.QuantizeOp) -> Any:
     return graph.quantize(x, op.scale, op.zero_point)
 
 
+@rewrite(graph.MulOp)
+def dequantize_spelled(op: graph.BinaryOp) -> Any:
+    """``mul(sub(cast(q), z), s)  -->  dequantize(q, s, z)`` for constants that are not folded, as
+    they would grow: kernels widen weights of 8 bits. The zero point may be missing. Exact."""
+    for part, scale in ((op.a, op.b), (op.b, op.a)):
+        shifted = producer(part, graph.SubOp)
+        cast = producer(part if shifted is None else shifted.a, graph.CastOp)
+        if cast is None or not _widens_bytes(cast, scale):
+            continue
+        zero = _as_integer(None if shifted is None else shifted.b, graph.type_of(cast.x).dtype)
+        if zero is not None and graph.type_of(part) == graph.type_of(op.result):
+            point = graph.constant(value=zero)
+            return graph.dequantize(cast.x, scale, point, to=np.dtype(np.float32))
+    return None
+
+
+def _widens_bytes(cast: graph.CastOp, scale: ir.Value) -> bool:
+    """Return whether `cast` makes floats of constant bytes, which a constant `scale` multiplies."""
+    q, factor = constant_array(cast.x), constant_array(scale)
+    if q is None or factor is None or q.dtype not in _BYTES:
+        return False
+    shape = graph.type_of(cast.result).static_shape
+    broadcast = np.broadcast_shapes(shape, factor.shape)
+    return graph.type_of(cast.result).dtype == factor.dtype == np.float32 and broadcast == shape
+
+
+def _as_integer(zero: ir.Value | None, dtype: np.dtype) -> np.ndarray | None:
+    """The constant `zero` as an integer of `dtype`, 0 if there is none; None if it is no such."""
+    if zero is None:
+        return np.zeros((), dtype)
+    array = constant_array(zero)
+    if array is None:
+        return None
+    limits = np.iinfo(dtype)
+    if not ((array == np.rint(array)) & (array >= limits.min) & (array <= limits.max)).all():
+        return None
+    return array.astype(dtype)
+
+
 REWRITES = (
+    dequantize_spelled,
     requantize_alike,
     quantize_clamped,
     requantize_moved,

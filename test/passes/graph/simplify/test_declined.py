@@ -16,6 +16,16 @@ def _conv(x, w):
     return graph.conv(x, w, **around, groups=1, layout=FIRST)
 
 
+def _computed_table():
+    return graph.exp(c([[1, 2], [3, 4], [5, 6]]))
+
+
+def _with_two_readers():
+    table = _computed_table()
+    rows = graph.gather(table, c([2, 0], np.int64), axis=0)
+    return graph.sub(rows, graph.reduce_max(table, axes=[0], keepdims=True))
+
+
 LEFT_ALONE = [
     (
         "rows of two joined tensors",
@@ -33,6 +43,16 @@ LEFT_ALONE = [
         "infinite float8 that become finite",
         lambda x: graph.cast(graph.cast(x, to=np.float32), to=ml_dtypes.float8_e5m2),
         ("4xf8E5M2",),
+    ),
+    (
+        "a computed table of which more rows are read than it has",
+        lambda: graph.gather(_computed_table(), c([1, 0, 2, 0], np.int64), axis=0),
+        (),
+    ),
+    (
+        "a computed table that others read, too",
+        _with_two_readers,
+        (),
     ),
     ("indices that go back", lambda x: graph.gather(x, c([1, 0], np.int64), axis=0), ("3xf32",)),
     (

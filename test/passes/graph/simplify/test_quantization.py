@@ -13,7 +13,26 @@ def _dequantized(x, scale=0.25, zero=3):
     return graph.dequantize(x, c(scale), c(zero, np.uint8), to=np.dtype(np.float32))
 
 
+def _bytes():
+    return c(np.arange(-12, 12).reshape(6, 4), np.int8)
+
+
 EXAMPLES = [
+    Example(
+        "dequantize-spelled",
+        lambda: graph.mul(graph.cast(_bytes(), to=np.float32), c(np.linspace(1, 2, 4))),
+        ["dequantize"],
+        (),
+    ),
+    Example(
+        "dequantize-spelled",
+        lambda: graph.mul(
+            c(np.linspace(1, 2, 6)[:, None]),
+            graph.sub(graph.cast(_bytes(), to=np.float32), c(np.arange(4) - 7)),
+        ),
+        ["dequantize"],
+        (),
+    ),
     Example(
         "requantize-alike",
         lambda x: graph.quantize(_dequantized(x), c(0.25), c(3, np.uint8)),
