@@ -36,9 +36,9 @@ class FoldConstants(Pass):
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Slices of
     one constant that nothing else uses free it together. Constants that are dequantized from
-    `min-bits` to 8 bits may grow, as kernels want weights that are constants. Ops with regions, and
-    results with symbolic sizes, are left alone. One walk in program order suffices, since operands
-    come before their uses.
+    `min-bits` to 8 bits, or cast to f32 for contractions, may grow, as kernels want weights that
+    are constants. Ops with regions, and results with symbolic sizes, are left alone. One walk in
+    program order suffices, since operands come before their uses.
 
     Data that was folded away leaves the program, but stays in memory as long as the context.
     """
@@ -102,11 +102,30 @@ class FoldConstants(Pass):
             return "broadcasting is cheaper than reading the result"
         if self.max_result_bytes is not None and size > self.max_result_bytes:
             return f"the result would take {size:,} bytes"
+        if isinstance(op, graph.CastOp) and _widens_weights(op):
+            return None
         constants = {value for value in op.operation.operands if _is_constant(value)}
         growth = size - sum(_freed_bytes(op, value) for value in constants)
         if growth > self.max_bytes:
             return f"the constants would grow by {growth:,} bytes"
         return None
+
+
+def _widens_weights(op: graph.CastOp) -> bool:
+    """Return whether `op` makes f32 of fewer bits for contractions alone."""
+    source, result = graph.type_of(op.x).dtype, graph.type_of(op.result).dtype
+    return result == np.float32 and source.itemsize < 4 and _is_contracted(op.result)
+
+
+def _is_contracted(value: ir.Value) -> bool:
+    """Return whether nothing but contractions reads `value`, as it is or transposed."""
+    users = [graph.graph_op(use.owner) for use in value.uses]
+    return all(
+        _is_contracted(user.result)
+        if isinstance(user, graph.TransposeOp)
+        else isinstance(user, graph.Contraction)
+        for user in users
+    )
 
 
 def _is_by_blocks(op: graph.DequantizeOp) -> bool:

@@ -26,6 +26,20 @@ def constants_of(module):
     return [op.operation.opview for op in operations if op.operation.name == "graph.constant"]
 
 
+def test_weights_of_16_bits_grow_for_contractions(context):
+    """Those that are read otherwise are cast by what reads them."""
+
+    def body(x):
+        w, more = (graph.cast(c(np.ones((4, 4)), np.float16), to=np.float32) for _ in range(2))
+        y = graph.matmul(x, graph.transpose(w, perm=[1, 0]))
+        return graph.add(graph.matmul(y, more), more)
+
+    module = build_module(body, "4x4xf32")
+    statistics = fold(module, "{max-bytes=16}")
+    assert op_names(module) == ["cast", "matmul", "matmul", "add"]
+    assert list(statistics.declined) == ["the constants would grow by 32 bytes"]
+
+
 def test_scattered_among_zeros(context):
     """Which are broadcast, and stay so alone."""
 
