@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...mlir import ir
-from .group_dot import GroupDot, WideningDot
+from .group_dot import GroupDot
 from .quantized_state import QuantizedStateMemory
 
 LANES = 16
@@ -42,8 +42,9 @@ class Recurrence:
 
     @property
     def rows(self) -> int:
-        """Sequences that are computed together: one where products take registers, too."""
-        return 1 if isinstance(self.dot, WideningDot) else ROWS
+        """Sequences that are computed together: one where integers of a panel take two registers
+        for each vector, which leaves none for another."""
+        return 1 if self.dot is not None and self.dot.lanes < LANES else ROWS
 
     @property
     def groups(self) -> int:
