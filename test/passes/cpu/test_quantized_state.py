@@ -9,6 +9,7 @@ from numerics import build_model, summable
 from onnx import helper
 
 import graphc
+from graphc.compiler.driver import make_options, to_module
 from graphc.cpu_model import CpuModel
 from graphc.passes.graph_to_linalg import recurrent, recurrent_dispatch
 from graphc.passes.pipelines import graph_pipeline
@@ -132,11 +133,19 @@ def test_a_loop_of_steps(monkeypatch):
         _compare(compiled.run(None, feeds), expected)
 
 
-def test_strict_multiplies_integers():
-    """Sums of integers are exact, and the weights those of the model."""
+@pytest.mark.parametrize(
+    ("cpu", "unit"),
+    [("haswell", "avx2"), ("alderlake", "avxvnni"), ("icelake-server", "avx512vnni")],
+)
+def test_strict_multiplies_integers(cpu, unit, tmp_path):
+    """Sums of integers are exact, and the weights those of the model; also in code for CPUs that
+    this one is not."""
     model = _model([("one", "small")])
-    report = graphc.compile(model, "cpu:haswell", precision="strict", cache=False).report
+    options = make_options(f"cpu:{cpu}", precision="strict", cache=False, save_temps=tmp_path)
+    _, report = to_module(model, options)
     assert report.rewrites["pack-nbits-recurrence"].count == 1
+    (program,) = tmp_path.glob("*.linalg.mlir")
+    assert CPUS[cpu] in program.read_text()
 
 
 def test_nothing_to_do():
