@@ -137,23 +137,21 @@ def dequantize_spelled(op: graph.BinaryOp) -> Any:
     for part, scale in ((op.a, op.b), (op.b, op.a)):
         shifted = producer(part, graph.SubOp)
         cast = producer(part if shifted is None else shifted.a, graph.CastOp)
-        if cast is None or not _widens_bytes(cast, scale):
+        if cast is None or graph.type_of(cast.result) != graph.type_of(op.result):
+            continue
+        if not _widens_bytes(cast) or constant_array(scale) is None:
             continue
         zero = _as_integer(None if shifted is None else shifted.b, graph.type_of(cast.x).dtype)
-        if zero is not None and graph.type_of(part) == graph.type_of(op.result):
+        if zero is not None:
             point = graph.constant(value=zero)
             return graph.dequantize(cast.x, scale, point, to=np.dtype(np.float32))
     return None
 
 
-def _widens_bytes(cast: graph.CastOp, scale: ir.Value) -> bool:
-    """Return whether `cast` makes floats of constant bytes, which a constant `scale` multiplies."""
-    q, factor = constant_array(cast.x), constant_array(scale)
-    if q is None or factor is None or q.dtype not in _BYTES:
-        return False
-    shape = graph.type_of(cast.result).static_shape
-    broadcast = np.broadcast_shapes(shape, factor.shape)
-    return graph.type_of(cast.result).dtype == factor.dtype == np.float32 and broadcast == shape
+def _widens_bytes(cast: graph.CastOp) -> bool:
+    """Return whether `cast` makes f32 of constant bytes."""
+    q = constant_array(cast.x)
+    return q is not None and q.dtype in _BYTES and graph.type_of(cast.result).dtype == np.float32
 
 
 def _as_integer(zero: ir.Value | None, dtype: np.dtype) -> np.ndarray | None:

@@ -45,6 +45,13 @@ LEFT_ALONE = [
         ("4xf8E5M2",),
     ),
     (
+        "a zero point that broadcasts bytes",
+        lambda: graph.mul(
+            graph.sub(graph.cast(c([[1, 2]], np.int8), to=np.float32), c([[1], [2]])), c(3)
+        ),
+        (),
+    ),
+    (
         "a computed table of which more rows are read than it has",
         lambda: graph.gather(_computed_table(), c([1, 0, 2, 0], np.int64), axis=0),
         (),
