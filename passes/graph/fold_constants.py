@@ -29,9 +29,9 @@ class FoldConstants(Pass):
         %0 = graph.constant() {value = dense<[1.0, 4.0]>}
         %1 = graph.sqrt(%0)                               -->  %1 = graph.constant() {[1.0, 2.0]}
 
-    A constant that is broadcast is one for what scatters others among its elements, or joins it
-    with others. What has no elements counts as a constant, and an op of which all results have none
-    is computed whatever its operands are.
+    A constant that is broadcast is one for what scatters others among its elements. What has no
+    elements counts as a constant, and an op of which all results have none is computed whatever its
+    operands are.
 
     Values are those of the ops' own numpy meanings. One fold makes the constants of the program
     larger by `max-bytes` at most: the result, less the operands that nothing else uses. Slices of
@@ -114,7 +114,7 @@ class FoldConstants(Pass):
 def _widens_weights(op: graph.CastOp) -> bool:
     """Return whether `op` makes f32 of fewer bits for contractions alone."""
     source, result = graph.type_of(op.x).dtype, graph.type_of(op.result).dtype
-    return result == np.float32 and source.itemsize < 4 and _is_contracted(op.result)
+    return result == np.float32 and source.itemsize < result.itemsize and _is_contracted(op.result)
 
 
 def _is_contracted(value: ir.Value) -> bool:
@@ -153,14 +153,13 @@ def _is_foldable(op: graph.GraphOp) -> bool:
 
 
 def _has_known_operands(op: graph.GraphOp) -> bool:
-    """Return whether the operands are constants, or, of an op that gives other elements places
-    among those of a constant, as a scatter does, a constant that is broadcast."""
+    """Return whether the operands are constants; what a scatter replaces elements of may be a
+    constant that is broadcast."""
     operands = list(op.operation.operands)
-    if all(map(_is_known, operands)):
-        return True
-    if isinstance(op, graph.ElementwiseOp) or not any(map(_is_constant, operands)):
-        return False
-    return all(_is_known(value) or _is_broadcast(value) for value in operands)
+    is_scatter = isinstance(op, graph.ScatterElementsOp | graph.ScatterNdOp)
+    if is_scatter and _is_broadcast(operands[0]):
+        operands = operands[1:]
+    return all(map(_is_known, operands))
 
 
 def _gives_nothing(op: graph.GraphOp) -> bool:
