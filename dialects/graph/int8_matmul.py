@@ -97,9 +97,14 @@ def of_elements(x: TensorType, x_bytes: int, unit: str) -> TensorType:
 def pack_int8(w: np.ndarray, width: int) -> np.ndarray:
     """[K, N] of i8 as panels [N/width, ceil(K/4), width, 4]; the last one, and the last group, are
     padded with zeros."""
-    panels = pack_weights(np.pad(w, [(0, -w.shape[0] % INT8_GROUP), (0, 0)]), width)
-    count, k, _ = panels.shape
-    groups = panels.reshape(count, k // INT8_GROUP, INT8_GROUP, width)
+    return in_int8_groups(pack_weights(w, width))
+
+
+def in_int8_groups(panels: np.ndarray) -> np.ndarray:
+    """Panels [panels, K, n] of i8 as [panels, ceil(K/4), n, 4], with zeros behind K."""
+    count, k, width = panels.shape
+    filled = np.pad(panels, [(0, 0), (0, -k % INT8_GROUP), (0, 0)])
+    groups = filled.reshape(count, -1, INT8_GROUP, width)
     return np.ascontiguousarray(groups.transpose(0, 1, 3, 2))
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .int8_matmul import INT8_GROUP
+from .int8_matmul import INT8_GROUP, INT8_K_STEPS, in_int8_groups
 from .types import TensorType
 
-GROUPING_UNITS = ("avx512vnni", "avxvnni", "avx2")
-"""The instruction sets that multiply weights in groups."""
+GROUPING_UNITS = [unit for unit in INT8_K_STEPS if unit != "amx"]
+"""The instruction sets that multiply weights in groups: vectors, not tiles."""
 
 _MATRIX, _PANELS, _GROUPS = 2, 3, 4
 """The ranks of the layouts."""
@@ -26,11 +26,7 @@ def pack_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarra
 def group_recurrence(recurrence: np.ndarray, gates: int, width: int) -> np.ndarray:
     """[H, k*H] of i8, for k = `gates`, as panels [ceil(H/width), ceil(H/4), k*width, 4], in which
     four consecutive elements of a column are adjacent; the last group and panel end with zeros."""
-    panels = pack_recurrence(recurrence, gates, width)
-    count, hidden, line = panels.shape
-    filled = np.pad(panels, [(0, 0), (0, -hidden % INT8_GROUP), (0, 0)])
-    groups = filled.reshape(count, -1, INT8_GROUP, line)
-    return np.ascontiguousarray(groups.transpose(0, 1, 3, 2))
+    return in_int8_groups(pack_recurrence(recurrence, gates, width))
 
 
 def recurrence_matrix(

@@ -23,13 +23,10 @@ BORDER_COST = 1.25
 MAX_UNROLLED_TAPS = 16
 """Taps along a row that are unrolled at most: filters of signals have hundreds."""
 
-
 SEGMENT_FLOPS = 1 << 21
 """FLOPs of a segment of a row by a panel, where segments are what threads share."""
 L2_SHARE = 2
 """Share of the L2, as a divisor, that the image of a segment takes."""
-
-
 MIN_SEGMENT_TILES = 8
 """Tiles of a segment, at least: the last ones overlap, or have bodies of their own."""
 

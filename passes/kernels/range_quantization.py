@@ -5,6 +5,7 @@ from ...mlir import arith, ir, vector
 from .scalar_functions import clamp, compare, like, round_small, with_element
 
 MOST = 255
+"""The largest u8."""
 
 
 def scale_and_zero_point(low: ir.Value, high: ir.Value) -> tuple[ir.Value, ir.Value]:
