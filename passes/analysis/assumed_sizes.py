@@ -11,16 +11,19 @@ CHANNELS_TIMES_EXTENT = 7 * 512
 """Channels times rows of the images in a ResNet."""
 FACTORS = (1, 2, 3)
 """Factors of these rows and pixels that are assumed to be equally frequent."""
+BATCHES = (1, 2, 4, 8)
+"""Numbers of images that are assumed to be equally frequent."""
 
 
 def assumed_sizes(shape: tuple[int | Dim, ...], channels: int) -> list[tuple[int, ...]]:
-    """The sizes ``[N, spatial...]`` to assume for `shape`, of an image of so many `channels`: one
-    image instead of an unknown number of them, and several sizes for unknown rows and pixels."""
+    """The sizes ``[N, spatial...]`` to assume for `shape`, of an image of so many `channels`:
+    several for an unknown number of images, and for unknown rows and pixels."""
     batch, *extents = shape
-    images = 1 if isinstance(batch, Dim) else batch
+    batches = BATCHES if isinstance(batch, Dim) else (batch,)
     least = max(1, CHANNELS_TIMES_EXTENT // channels)
     assumed = [
         (images, *(least * factor if isinstance(size, Dim) else size for size in extents))
+        for images in batches
         for factor in FACTORS
     ]
     return list(dict.fromkeys(assumed))

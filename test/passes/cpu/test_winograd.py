@@ -124,13 +124,17 @@ def test_it_is_chosen_where_it_is_less_work(size):
     assert (rewrite._gain(tile, shape) > winograd.GAIN) == (size > 7)
 
 
+@pytest.mark.parametrize(("unknown", "bits"), [("hw", 256), ("hw", 512), ("n", 256)])
 @pytest.mark.parametrize(("channels", "tile"), [(64, 4), (128, 4), (256, 4), (512, 2)])
-def test_it_suits_images_of_any_size(channels, tile):
-    """Images of unknown size are assumed to be smaller the more channels they have."""
+def test_it_suits_images_of_any_size(channels, tile, unknown, bits):
+    """Images of unknown size are assumed to be smaller the more channels they have; an unknown
+    number of images is not assumed to be one."""
+    known = {"n": 1, "h": 512 * 7 // channels, "w": 512 * 7 // channels}
+    shape = tuple(Dim.symbol(n) if n in unknown else size for n, size in known.items())
     sizes = [
         winograd._Sizes((*assumed, channels), channels, groups=1)
-        for assumed in assumed_sizes((1, *map(Dim.symbol, "hw")), channels)
+        for assumed in assumed_sizes(shape, channels)
     ]
-    rewrite = winograd.WinogradConv(CpuModel(512), 4)
+    rewrite = winograd.WinogradConv(CpuModel(bits), 4)
     assert rewrite._tile(sizes) == tile
     assert rewrite._mean_gain(tile, sizes) > winograd.GAIN
