@@ -71,8 +71,8 @@ class Int8NbitsMatmulOp(KernelContraction, name="int8_nbits_matmul"):
     @staticmethod
     def infer(x: TensorType, w: TensorType, **attrs: Unpack[Int8NbitsAttrs]) -> TensorType:
         layout, block = nbits_format(attrs), attrs["block"]
-        if attrs["unit"] not in ("avx512vnni", "avxvnni"):
-            raise TypeRuleError(f"unit must be avx512vnni or avxvnni, not '{attrs['unit']}'")
+        if attrs["unit"] not in ("avx512vnni", "avxvnni", "avx2"):
+            raise TypeRuleError(f"unit must be avx512vnni, avxvnni or avx2, not '{attrs['unit']}'")
         if w.dtype != np.uint32 or w.rank != 3 or not layout.is_valid or attrs["mr"] < 1:
             raise TypeRuleError(f"cannot unpack {layout} from {w}")
         panels, blocks, words = w.static_shape

@@ -6,7 +6,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..infra.rewrite import Rewrite
-from ..kernels.group_dot import INT8_DOTS, DotInstruction
+from ..kernels.nbits_dots import nbits_dot
 
 MIN_BLOCK = 16
 """Minimum block: with shorter ones, scaling sums takes as long as multiplying."""
@@ -33,9 +33,8 @@ class QuantizeNbitsActivations(Rewrite):
     def check(self, op: graph.NbitsMatmulOp) -> str | None:
         if self.exact:
             return "activations are to stay as they are (precision=strict)"
-        dot = INT8_DOTS.get(self.unit)
-        if not isinstance(dot, DotInstruction) or dot.lanes != self.cpu.lanes:
-            return f"the CPU has no vectors of VPDPBUSD (its unit for 8 bits: {self.unit})"
+        if nbits_dot(self.unit, op.bits, self.cpu.lanes) is None:
+            return f"the CPU multiplies f32 as fast as 8 bits (its unit for these: {self.unit})"
         if op.unit == "amx":
             return "its rows fill tiles, which multiply bf16 terms"
         if op.block < MIN_BLOCK:

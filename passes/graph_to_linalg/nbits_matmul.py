@@ -8,9 +8,9 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
-from ..kernels.group_dot import INT8_DOTS
 from ..kernels.int8_nbits_matmul import Int8NbitsMatmulShape, Int8NbitsPanelsShape
 from ..kernels.nbits_amx import NbitsAmxShape
+from ..kernels.nbits_dots import nbits_dot
 from ..kernels.nbits_either import (
     EMITTERS,
     MANY_ROWS,
@@ -107,7 +107,9 @@ def _extents(op: graph.Int8NbitsMatmulOp) -> tuple[int | None, int, int]:
 
 
 def _int8_options(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> dict[str, Any]:
-    layout, dot = graph.nbits_format(graph.Int8NbitsAttrs(**op.attrs)), INT8_DOTS[op.attrs["unit"]]
+    layout = graph.nbits_format(graph.Int8NbitsAttrs(**op.attrs))
+    dot = nbits_dot(op.attrs["unit"], layout.bits, cpu.lanes)
+    assert dot is not None
     return {"nr": layout.nr, "lanes": dot.lanes, "cpu": cpu, "layout": layout, "dot": dot}
 
 

@@ -1,16 +1,16 @@
 """Matmul of rows of 8 bits by packed weights of few bits, both quantized by blocks of K.
 
 The kernel is that of packed f32 weights (`MatmulEmitter`), which counts K in blocks. The products
-of a block are summed as integers, four by one instruction, of weights without sign by rows with
-sign. What weights differ by from their integers without sign is the same in a block of a column:
-the product of that and the sum of the row's integers is added.
+of a block are summed as integers (`NbitsDot`), of weights without sign by rows with sign. What
+weights differ by from their integers without sign is the same in a block of a column: the product
+of that and the sum of the row's integers is added.
 
 Few rows unpack weights in registers. For many, a workgroup unpacks a K block of a panel to scratch
 memory, which stays in the L1 (`nbits_panels`). Both compute the same, bit by bit.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,19 +18,17 @@ from ...dialects import graph
 from ...mlir import arith, ir, memref, vector
 from .block_panels import BlockPanelsEmitter, BlockPanelsShape
 from .emitter import LhsBlock, Prefetch, Registers
-from .group_dot import GROUP_BYTES, GroupDot
+from .group_dot import GROUP_BYTES
+from .nbits_dots import NbitsDot
 from .nbits_panels import NbitsPanelsEmitter, WidenedPanelsShape
 from .nbits_weights import NbitsReader
-
-_UNROLL = 8
-"""Lines of a block that a step of a loop multiplies, at most."""
 
 
 @dataclass(frozen=True)
 class Int8NbitsMatmulShape(BlockPanelsShape):
     """A matmul of rows of 8 bits by panels of packed weights."""
 
-    dot: GroupDot = field(kw_only=True)
+    dot: NbitsDot = field(kw_only=True)
 
     @property
     def row_block(self) -> graph.QuantizedBlock:
@@ -163,38 +161,65 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
                     registers[at] = vector.fma(scaled, rows.scales[row], registers[at])
         return registers
 
-    def add_products(
-        self, rows: Registers, group: ir.Value, weights: Registers, sums: Registers
+    def summed(
+        self,
+        count: int,
+        rows: Registers,
+        sums: Registers,
+        groups: Callable[[ir.Value], Iterator[tuple[ir.Value, Registers]]],
     ) -> Registers:
-        """Add the products of word `group` of rows by vectors of weights."""
-        dot = self.shape.dot
-        vectors = [vector.bitcast(dot.groups, each) for each in weights]
-        results = []
-        for row, start in enumerate(rows):
-            word = memref.load(self.x, [self.add(start, group)])
-            factors = dot.repeated(word)
-            for part, each in enumerate(vectors):
-                total = sums[row * len(vectors) + part]
-                results.append(dot.multiply_add(total, each, factors))
-        return results
+        """Add to `sums` the products of rows by `count` lines of a block, several in a step of a
+        loop. `groups` reads the groups of a line: the word of rows, and the vectors of weights that
+        multiply it."""
+        most = next(n for n in range(min(count, self.shape.dot.unroll), 0, -1) if count % n == 0)
 
-    def unrolled(
-        self, count: int, registers: Registers, body: Callable[[ir.Value, Registers], Registers]
-    ) -> Registers:
-        """Emit `body` for each of `count` lines: several in a step of a loop."""
-        most = next(n for n in range(min(count, _UNROLL), 0, -1) if count % n == 0)
-
-        def step(index: ir.Value, registers: Registers) -> Registers:
-            for more in range(most):
-                registers = body(self.add(self.times(index, most), more), registers)
-            return registers
+        def step(index: ir.Value, sums: Registers) -> Registers:
+            lines = (self.add(self.times(index, most), more) for more in range(most))
+            return self._add_products(rows, (each for line in lines for each in groups(line)), sums)
 
         if most == count:
-            return step(self.index(0), registers)
-        return self.loop((self.index(0), self.index(count // most)), registers, step)
+            return step(self.index(0), sums)
+        return self.loop((self.index(0), self.index(count // most)), sums, step)
 
-    def unsigned(self, words: ir.Value, group: int) -> ir.Value:
-        """Group `group` of words as bytes without sign, which are higher by `half`."""
+    def _add_products(
+        self,
+        rows: Registers,
+        groups: Iterable[tuple[ir.Value, Registers]],
+        sums: Registers,
+    ) -> Registers:
+        """Add the products of words of rows by vectors of weights."""
+        dot = self.shape.dot
+        sums, left = list(sums), 0
+        held: list[ir.Value | None] = []
+        for group, weights in groups:
+            if not left:
+                sums = self._with(sums, held)
+                held, left = [dot.hold(total) for total in sums], dot.together
+            self._multiply_group(rows, group, weights, held)
+            left -= 1
+        return self._with(sums, held)
+
+    def _multiply_group(
+        self, rows: Registers, group: ir.Value, weights: Registers, held: list[ir.Value | None]
+    ) -> None:
+        """Add the products of word `group` of rows by vectors of weights to what is `held`."""
+        dot = self.shape.dot
+        vectors = [vector.bitcast(dot.dot.groups, each) for each in weights]
+        for row, start in enumerate(rows):
+            factors = dot.dot.repeated(memref.load(self.x, [self.add(start, group)]))
+            for part, each in enumerate(vectors):
+                at = row * len(vectors) + part
+                held[at] = dot.multiply_add(held[at], each, factors)
+
+    def _with(self, sums: Registers, held: list[ir.Value | None]) -> Registers:
+        """The `sums` with what is `held`, if there is anything."""
+        if not held:
+            return sums
+        pairs = zip(sums, held, strict=True)
+        return [self.shape.dot.add(total, each) for total, each in pairs if each is not None]
+
+    def integers(self, words: ir.Value, group: int) -> ir.Value:
+        """Group `group` of words as bytes, which are higher than the integers by `half`."""
         bits, i32 = self.shape.layout.bits, ir.IntegerType.get_signless(32)
 
         def alike(byte: int) -> ir.Value:
@@ -202,17 +227,18 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
 
         if group:
             words = arith.shrui(words, self.splat(bits * group, element=i32))
+        if not self.half:
+            return words
         flipped = arith.xori(words, alike(self.half))
         return flipped if bits == 8 else arith.andi(flipped, alike((1 << bits) - 1))
 
     @cached_property
     def half(self) -> int:
-        """The difference of integers without sign from those with sign."""
-        return 1 << (self.shape.layout.bits - 1)
+        """The difference of bytes without sign from the integers; 0 if these are multiplied."""
+        return 0 if self.shape.dot.is_signed else 1 << (self.shape.layout.bits - 1)
 
     def shift(self, zeros: ir.Value) -> ir.Value:
-        """The difference of weights with the zero points `zeros` from their integers without
-        sign."""
+        """The difference of weights with the zero points `zeros` from their bytes."""
         return arith.subf(self.splat(self.shape.layout.offset - self.half), zeros)
 
 
@@ -235,15 +261,13 @@ class Int8NbitsMatmulEmitter(Int8NbitsEmitter):
         reader = self._reader(right, first, len(sums) // len(rows))
         groups = layout.per_word // GROUP_BYTES
 
-        def line(index: ir.Value, sums: Registers) -> Registers:
+        def line(index: ir.Value) -> Iterator[tuple[ir.Value, Registers]]:
             words = reader.words(block, index)
             for group in range(groups):
-                weights = [self.unsigned(each, group) for each in words]
-                at = self.add(self.times(index, groups), group)
-                sums = self.add_products(rows, at, weights, sums)
-            return sums
+                weights = [self.integers(each, group) for each in words]
+                yield self.add(self.times(index, groups), group), weights
 
-        return self.unrolled(layout.lines, sums, line)
+        return self.summed(layout.lines, rows, sums, line)
 
     def scales(
         self, right: ir.Value, block: ir.Value, part: int
@@ -270,7 +294,7 @@ class Int8NbitsPanelsEmitter(Int8NbitsEmitter, NbitsPanelsEmitter):
             for part, word in enumerate(reader.words(block, index)):
                 for group in range(groups):
                     at = self.add(to, group * layout.nr + part * self.lanes)
-                    self.store(self.unsigned(word, group), self.scratch, at)
+                    self.store(self.integers(word, group), self.scratch, at)
 
         self.repeat(0, layout.lines, line)
         numbers = [*reader.scales(block), *map(self.shift, reader.zeros(block))]
@@ -286,12 +310,11 @@ class Int8NbitsPanelsEmitter(Int8NbitsEmitter, NbitsPanelsEmitter):
         """See `Int8NbitsEmitter`."""
         shape, count = self.shape, len(sums) // len(rows)
 
-        def line(index: ir.Value, sums: Registers) -> Registers:
+        def line(index: ir.Value) -> Iterator[tuple[ir.Value, Registers]]:
             at = self.add(self.add(block, self.times(index, shape.nr)), first * self.lanes)
-            weights = self.load_all(right, at, [self.lanes] * count)
-            return self.add_products(rows, index, weights, sums)
+            yield index, self.load_all(right, at, [self.lanes] * count)
 
-        return self.unrolled(shape.row_block.groups, sums, line)
+        return self.summed(shape.row_block.groups, rows, sums, line)
 
     def scales(
         self, right: ir.Value, block: ir.Value, part: int
