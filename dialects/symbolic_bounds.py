@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from .symbolic_terms import EXTREMA, LONG, QUOTIENT, Monomial, is_nonnegative, single_call
 
+_MAX_EXTREMA = 4
+"""In a sum of more of them none has its arguments in its place together with those of others."""
 _MAX_QUOTIENTS = 4
 """In a sum of more of them none is bounded by its dividend: the order of doing so matters, and all
 are tried."""
@@ -40,13 +42,12 @@ def _bound_of_terms(dim: Polynomial) -> int | None:
 def _bounds_of_extrema(dim: Polynomial) -> Iterator[int | None]:
     """The bounds with an argument in place of a maximum, which is that at least: 256 for
     ``max(256 - n, 0) + n``; and with each in place of a minimum, which is one of them."""
-    for monomial, coefficient in dim.terms:
-        call = single_call(monomial, EXTREMA)
-        if call is None:
-            continue
+    extrema = [(term, call) for term in dim.terms if (call := single_call(term[0], EXTREMA))]
+    is_short = dim.atoms <= LONG and len(extrema) <= _MAX_EXTREMA
+    bound_of = lower_bound if is_short else _bound_of_terms
+    for (monomial, coefficient), call in extrema:
         rest = dim.without(monomial)
         lowers = [argument * coefficient + rest for argument in call.arguments]
-        bound_of = lower_bound if dim.atoms <= LONG else _bound_of_terms
         bounds = [each if isinstance(each, int) else bound_of(each) for each in lowers]
         known = [bound for bound in bounds if bound is not None]
         if (call.function == "max") == (coefficient > 0):

@@ -250,6 +250,17 @@ def _binary(function: Callable[[int | Dim, int | Dim], int | Dim]) -> Callable[.
     return _elementwise(function, 2)
 
 
+def _reduction(function: Callable[[int | Dim, int | Dim], int | Dim]) -> Callable[..., np.ndarray]:
+    """A reduction of arrays by `function`, along one axis after the other."""
+
+    def call(x: np.ndarray, *, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
+        for axis in axes:
+            x = np.frompyfunc(function, 2, 1).reduce(x, axis=axis, keepdims=True)
+        return x if keepdims else x.squeeze(axes)
+
+    return call
+
+
 def _divide(a: int | Dim, b: int | Dim) -> int | Dim:
     if isinstance(b, int) and b == 0:
         raise UndecidableError("division by zero")
@@ -295,6 +306,8 @@ _MEANINGS: dict[str, Callable[..., Any]] = {
     "graph.div": _binary(_divide),
     "graph.max": _binary(maximum),
     "graph.min": _binary(minimum),
+    "graph.reduce_max": _reduction(maximum),
+    "graph.reduce_min": _reduction(minimum),
     "graph.pow": _binary(_power),
     "graph.equal": _binary(lambda a, b: int(decide_equal(a, b))),
     "graph.less": _binary(lambda a, b: int(_less(a, b))),

@@ -253,7 +253,20 @@ def non_zero(x, *, node):
     """Count first: the result's size is named by the count."""
     if graph.type_of(x).dtype != np.bool_:
         x = graph.not_(graph.equal(x, graph.splat_like(0, x)))
-    return graph.non_zero(x, count=_count_true(x, node))
+    return _true_positions(x, node)
+
+
+def _true_positions(mask: ir.Value, node: Node) -> ir.Value:
+    """The positions [rank, count] at which `mask` is true. Those of one mask are found once, and
+    have one name for their count: PyTorch asks again for each tensor that it indexes."""
+    for use in mask.uses:
+        found = graph.graph_op(use.owner)
+        if (
+            isinstance(found, graph.NonZeroOp)
+            and found.operation.block == ir.InsertionPoint.current.block
+        ):
+            return found.result
+    return graph.non_zero(mask, count=_count_true(mask, node))
 
 
 def _count_true(mask: ir.Value, node: Node) -> int | Dim:
@@ -269,8 +282,8 @@ def compress(x, condition, *, node, axis=None):
         x = graph.reshape(x, shape=[graph.element_count(graph.type_of(x).shape)])
     axis = normalize_axis(axis or 0, graph.type_of(x).rank)
     condition = _first(condition, graph.type_of(x).shape[axis])
-    count = _count_true(condition, node)
-    kept = graph.reshape(graph.non_zero(condition, count=count), shape=[count])
+    found = _true_positions(condition, node)
+    kept = graph.reshape(found, shape=[graph.type_of(found).shape[1]])
     return graph.gather(x, kept, axis=axis)
 
 

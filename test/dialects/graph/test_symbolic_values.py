@@ -56,6 +56,14 @@ CASES = {
     "remainders": (lambda x: graph.mod(x, _data(5)), ["n - 5*floordiv(n, 5)", "2", None]),
     "their product": (lambda x: graph.reduce_prod(x, axes=[0], keepdims=True), ["24*n*s + 12*n"]),
     "their sum": (lambda x: graph.reduce_sum(x, axes=[0], keepdims=False), ["n + 2*s + 13"]),
+    "the smallest": (
+        lambda x: graph.reduce_min(graph.reshape(x, shape=[1, 3]), axes=[0, 1], keepdims=False),
+        ["min(min(12, n), 2*s + 1)"],
+    ),
+    "the largest": (
+        lambda x: graph.reduce_max(x, axes=[0], keepdims=True),
+        ["max(max(12, n), 2*s + 1)"],
+    ),
     "at most": (lambda x: graph.min_(x, _data([5, 5, 0])), ["min(5, n)", "5", "0"]),
     "at least": (lambda x: graph.max_(x, _data([0, 20, 1])), ["n", "20", "2*s + 1"]),
     "narrowed": (lambda x: graph.cast(x, to=np.int32), ["n", "12", "2*s + 1"]),

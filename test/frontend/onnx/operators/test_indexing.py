@@ -343,6 +343,34 @@ def test_sizes_from_data():
     cases.compare_with_onnxruntime()
 
 
+def test_best_of_those_above_a_threshold():
+    """The boxes of a class, as PyTorch exports detectors: the mask is counted once, and how many
+    are kept, the less of that and five, is a size."""
+    nodes = [
+        make_node("Greater", ["scores", "threshold"], ["mask"]),
+        make_node("NonZero", ["mask"], ["at"]),
+        make_node("Transpose", ["at"], ["rows"], perm=[1, 0]),
+        make_node("GatherND", ["scores", "rows"], ["above"]),
+        make_node("NonZero", ["mask"], ["at_again"]),
+        make_node("Transpose", ["at_again"], ["rows_again"], perm=[1, 0]),
+        make_node("GatherND", ["boxes", "rows_again"], ["candidates"]),
+        make_node("Shape", ["above"], ["count"]),
+        make_node("Concat", ["five", "count"], ["both"], axis=0),
+        make_node("ReduceMin", ["both"], ["least"], keepdims=0),
+        make_node("Reshape", ["least", "one"], ["k"]),
+        make_node("TopK", ["above", "k"], ["best", "best_at"]),
+        make_node("Gather", ["candidates", "best_at"], ["kept"], axis=0),
+        make_node("Compress", ["boxes", "mask"], ["all"], axis=0),
+    ]
+    inputs = {"scores": (np.float32, ["n"]), "boxes": (np.float32, ["n", 4])}
+    known = {"threshold": np.float32(0.5), "five": [5], "one": [1]}
+    model = build_model(nodes, inputs, ["kept", "best", "all"], known, 17)
+    assert str(import_onnx(model)).count("graph.bind_sizes") == 1
+    for rows in (40, 6, 1):
+        feeds = {"scores": _normal(rows), "boxes": _normal(rows, 4)}
+        compare_with_onnxruntime(model, feeds)
+
+
 def test_two_that_count_positions():
     """Positions depend on no input: the backend counts them once, for both."""
     nodes = [
