@@ -127,7 +127,10 @@ _LOWERED = (
 )
 """The passes that end every lowering, before those of a target."""
 
-_FINALLY = ("workaround-many-results",)  # others look for what computes a result
+_FINALLY = (
+    "workaround-many-results",  # others look for what computes a result
+    "workaround-many-checks",  # of functions that others have added, too
+)
 """The last passes of all."""
 
 _MERGES = "merge-dispatches"

@@ -8,7 +8,8 @@ from ..graph_to_linalg.aliasing import ops_within
 from ..infra.base import FUNCTION, Pass, PassState
 from ..infra.registry import register
 
-_CHECK = "cf.assert"
+CHECK = "cf.assert"
+"""The op that fails unless its condition holds."""
 _SCALAR_DIALECTS = ("arith.", "affine.apply", "affine.min", "affine.max")
 _MAY_TRAP = ("arith.div", "arith.rem", "arith.ceildiv", "arith.floordiv")
 
@@ -40,7 +41,7 @@ class HoistChecks(Pass):
 
     def run(self, op: Any, state: PassState) -> None:
         del state
-        checks = [each for each in ops_within(op.operation) if each.name == _CHECK]
+        checks = [each for each in ops_within(op.operation) if each.name == CHECK]
         for block in dict.fromkeys(check.block for check in checks):
             _Hoisting(block).run()
 
@@ -53,7 +54,7 @@ class _Hoisting:
         self._ops = [each.operation for each in block.operations]
         self._places = {each: (number, 0) for number, each in enumerate(self._ops)}
         """Places in the block: an op that was moved is behind that of its number."""
-        rest = (each for each in self._ops if not (_is_scalar(each) or each.name == _CHECK))
+        rest = (each for each in self._ops if not (is_scalar(each) or each.name == CHECK))
         self._front = next(rest)
         self._holding: set[ir.Value] = set()
         """The conditions that are checked by now."""
@@ -64,16 +65,16 @@ class _Hoisting:
 
     def run(self) -> None:
         """Move the checks."""
-        for check in [each for each in self._ops if each.name == _CHECK]:
+        for check in [each for each in self._ops if each.name == CHECK]:
             condition = check.operands[0]
             if condition in self._holding:
                 check.erase()
                 continue
             self._holding.add(condition)
             needed = self._needed(check)
-            data = [each for each in needed if not (_is_scalar(each) or each.name == _CHECK)]
+            data = [each for each in needed if not (is_scalar(each) or each.name == CHECK)]
             moved = [each for each in needed if each not in data]
-            if not data and not (self._last and any(map(_may_trap, moved))):
+            if not data and not (self._last and any(map(may_trap, moved))):
                 self._move_to_front(moved)
                 continue
             anchors = [*data, self._last] if self._last else data
@@ -91,7 +92,7 @@ class _Hoisting:
                     continue
                 if owner.operation not in needed:
                     needed.add(owner.operation)
-                    if _is_scalar(owner.operation):
+                    if is_scalar(owner.operation):
                         waiting.append(owner.operation)
         return sorted(needed, key=self._places.__getitem__)
 
@@ -114,10 +115,11 @@ class _Hoisting:
                 behind.append(op)
 
 
-def _is_scalar(op: ir.Operation) -> bool:
+def is_scalar(op: ir.Operation) -> bool:
     """Return whether `op` computes numbers on the host, without any effect."""
     return op.name == "tensor.dim" or op.name.startswith(_SCALAR_DIALECTS)
 
 
-def _may_trap(op: ir.Operation) -> bool:
+def may_trap(op: ir.Operation) -> bool:
+    """Return whether `op` divides."""
     return op.name.startswith(_MAY_TRAP)
