@@ -409,6 +409,20 @@ def test_labels_are_looked_up_and_scores_compiled(op_type, attributes):
         assert [list(each) for each in maps] == [list(each) for each in expected_maps]
 
 
+@pytest.mark.parametrize("engine", ["python", "onnxruntime"])
+def test_models_without_standard_operators(engine):
+    """CatBoost imports the operators for learned models alone; the look-up is a standard one."""
+    node = ml("TreeEnsembleClassifier", ["x"], ["label", "scores"], **TREES)
+    model = learned(hybrid([node], {"x": FLOATS}, {"label": LABELS, "scores": SCORES}))
+    (own,) = [each for each in model.opset_import if each.domain]
+    del model.opset_import[:]
+    model.opset_import.append(own)
+    label, scores = graphc.compile(model, host=engine)(X)
+    labels, expected = by_onnxruntime(model, {"x": X})
+    assert label.tolist() == labels.tolist()
+    np.testing.assert_allclose(scores, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_maps_are_saved_and_run(tmp_path):
     node = ml("ZipMap", ["x"], ["maps"], classlabels_strings=[*NAMES, "x"])
     with graphc.compile(learned(hybrid([node], {"x": FLOATS}, {"maps": MAPS}))) as made:

@@ -16,6 +16,10 @@ _INTEGERS = {
 }
 _LABELS = "classlabels_strings"
 _CATEGORIES = "cats_strings"
+_STANDARD = ("", "ai.onnx")
+_GATHER_OPSET = 11
+"""The opset of a Gather that is added to a model without standard operators, as CatBoost writes
+them."""
 
 
 def split_lookups(model: onnx.ModelProto) -> None:
@@ -34,6 +38,9 @@ def split_lookups(model: onnx.ModelProto) -> None:
             nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
+    is_standard = any(not node.domain for node in nodes)
+    if is_standard and not any(opset.domain in _STANDARD for opset in model.opset_import):
+        model.opset_import.append(helper.make_opsetid("", _GATHER_OPSET))
 
 
 def _encodes_strings(node: onnx.NodeProto) -> bool:
