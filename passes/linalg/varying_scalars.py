@@ -25,6 +25,7 @@ _BY_VALUE = {
 }
 """Operands, by number, of ops for which the backend has faster code if it knows them."""
 _FUSED = ("linalg.", "tensor.")
+_INSERTION = "tensor.insert_slice"
 _PURE = ("arith.", "math.", *_FUSED)
 
 
@@ -128,10 +129,13 @@ class _FusibleOps:
 
 
 def _only_reader(op: ir.Operation) -> ir.Operation | None:
-    """The op of the same block that alone uses the results of `op`; or None."""
+    """The op of the same block that alone uses the results of `op`, if the backend may compute both
+    together; or None. Slices are inserted one by one."""
     readers = {use.owner.operation for x in op.results for use in x.uses}
     reader = readers.pop() if len(readers) == 1 else None
-    return None if reader is None or reader.block != op.block else reader
+    if reader is None or reader.block != op.block or op.name == reader.name == _INSERTION:
+        return None
+    return reader
 
 
 def _width(type_: ir.Type) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from node_list import NodeList
 from numerics import Const, build_model
+from onnx import TensorProto, helper
 
 import graphc
 from graphc.mlir import ir
@@ -54,6 +55,24 @@ def test_each_layer_has_the_same_kernels(tmp_path):
         _kernels(_model(layers, [np.dtype("float32")]), tmp_path / f"{layers}") for layers in (3, 9)
     )
     assert len(few) == len(many) < 6
+
+
+def test_each_class_has_the_same_kernels(tmp_path):
+    """The numbers of classes, each for as many elements as exceed a threshold, in a row."""
+
+    def model(classes):
+        net = NodeList()
+        parts = list[str]()
+        for number in range(classes):
+            limit = net.constant(np.float32(number / 10))
+            kept = net.node("Compress", ["x", net.node("Greater", ["x", limit])], axis=0)
+            value = helper.make_tensor("value", TensorProto.INT64, [1], [number])
+            parts.append(net.node("ConstantOfShape", [net.node("Shape", [kept])], value=value))
+        constants = {name: Const(array) for name, array in net.constants.items()}
+        inputs = {"x": (np.float32, ["n"])}
+        return build_model(net.nodes, inputs, [net.node("Concat", parts, axis=0)], constants)
+
+    assert len(_kernels(model(40), tmp_path / "kernels")) < 6
 
 
 def test_values():
