@@ -19,6 +19,7 @@ from graphc.dialects.symbolic import (
     maximum,
     minimum,
 )
+from graphc.dialects.symbolic_bounds import lower_bound
 from graphc.dialects.symbolic_syntax import parse_dim
 
 NAMES = ("a", "b", "seq.len")
@@ -274,3 +275,12 @@ def test_sizes_that_a_common_factor_keeps_apart():
     for x, y in ((2 * a, 4), (2 * a + b, 1), (3 * a, 3 * b)):
         with pytest.raises(UndecidableError):
             decide_equal(x, y)
+
+
+def test_bounds_of_many_minima_take_few_steps():
+    """Selections of seven classes: not all combinations of the arguments are tried."""
+    total = sum(minimum(300, Dim.symbol(f"c{n}")) for n in range(7))
+    assert total.atoms <= LONG
+    lower_bound.cache_clear()
+    assert total.minimum == 0
+    assert lower_bound.cache_info().misses < 100
