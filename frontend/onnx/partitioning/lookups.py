@@ -8,6 +8,8 @@ compiled thereby, and only the look-up runs on the host.
 import onnx
 from onnx import helper
 
+from ..importing.opsets import domain_of, read_opsets
+
 _DOMAIN = "ai.onnx.ml"
 _INTEGERS = {
     "LinearClassifier": "classlabels_ints",
@@ -16,7 +18,6 @@ _INTEGERS = {
 }
 _LABELS = "classlabels_strings"
 _CATEGORIES = "cats_strings"
-_STANDARD = ("", "ai.onnx")
 _GATHER_OPSET = 11
 """The opset of a Gather that is added to a model without standard operators, as CatBoost writes
 them."""
@@ -38,8 +39,8 @@ def split_lookups(model: onnx.ModelProto) -> None:
             nodes.append(node)
     del graph.node[:]
     graph.node.extend(nodes)
-    is_standard = any(not node.domain for node in nodes)
-    if is_standard and not any(opset.domain in _STANDARD for opset in model.opset_import):
+    is_standard = any(not domain_of(node.domain) for node in nodes)
+    if is_standard and "" not in read_opsets(model.opset_import):
         model.opset_import.append(helper.make_opsetid("", _GATHER_OPSET))
 
 
