@@ -34,8 +34,7 @@ class WorkaroundManyChecks(Pass):
 
     name = "workaround-many-checks"
     most: int = 256
-    """Checks of a function that the backend may have: they cost it a second where they hold many
-    buffers, and 1,500 cost it 140."""
+    """Checks up to which a function stays as it is: 1,513 cost the backend 142 s."""
 
     def run(self, op: Any, state: PassState) -> None:
         del state
