@@ -34,7 +34,7 @@ class QuantizeNbitsActivations(Rewrite):
         if self.exact:
             return "activations are to stay as they are (precision=strict)"
         if nbits_dot(self.unit, op.bits, self.cpu.lanes) is None:
-            return f"the CPU multiplies f32 as fast as 8 bits (its unit for these: {self.unit})"
+            return f"there is no kernel of 8 bits for the CPU's vectors (its unit: {self.unit})"
         if op.unit == "amx":
             return "its rows fill tiles, which multiply bf16 terms"
         if op.block < MIN_BLOCK:

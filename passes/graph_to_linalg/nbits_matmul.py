@@ -108,9 +108,11 @@ def _extents(op: graph.Int8NbitsMatmulOp) -> tuple[int | None, int, int]:
 
 def _int8_options(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> dict[str, Any]:
     layout = graph.nbits_format(graph.Int8NbitsAttrs(**op.attrs))
-    dot = nbits_dot(op.attrs["unit"], layout.bits, cpu.lanes)
-    assert dot is not None
-    return {"nr": layout.nr, "lanes": dot.lanes, "cpu": cpu, "layout": layout, "dot": dot}
+    products = nbits_dot(op.attrs["unit"], layout.bits, cpu.lanes)
+    assert products is not None
+    return {
+        "nr": layout.nr, "lanes": cpu.lanes, "cpu": cpu, "layout": layout, "products": products,
+    }  # fmt: skip
 
 
 def _int8_shape_of_many(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> Int8NbitsPanelsShape | None:

@@ -28,7 +28,7 @@ from .nbits_weights import NbitsReader
 class Int8NbitsMatmulShape(BlockPanelsShape):
     """A matmul of rows of 8 bits by panels of packed weights."""
 
-    dot: NbitsDot = field(kw_only=True)
+    products: NbitsDot = field(kw_only=True)
 
     @property
     def row_block(self) -> graph.QuantizedBlock:
@@ -171,7 +171,9 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
         """Add to `sums` the products of rows by `count` lines of a block, several in a step of a
         loop. `groups` reads the groups of a line: the word of rows, and the vectors of weights that
         multiply it."""
-        most = next(n for n in range(min(count, self.shape.dot.unroll), 0, -1) if count % n == 0)
+        most = next(
+            n for n in range(min(count, self.shape.products.unroll), 0, -1) if count % n == 0
+        )
 
         def step(index: ir.Value, sums: Registers) -> Registers:
             lines = (self.add(self.times(index, most), more) for more in range(most))
@@ -188,13 +190,13 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
         sums: Registers,
     ) -> Registers:
         """Add the products of words of rows by vectors of weights."""
-        dot = self.shape.dot
+        products = self.shape.products
         sums, left = list(sums), 0
         held: list[ir.Value | None] = []
         for group, weights in groups:
             if not left:
                 sums = self._with(sums, held)
-                held, left = [dot.hold(total) for total in sums], dot.together
+                held, left = [products.hold(total) for total in sums], products.together
             self._multiply_group(rows, group, weights, held)
             left -= 1
         return self._with(sums, held)
@@ -203,20 +205,20 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
         self, rows: Registers, group: ir.Value, weights: Registers, held: list[ir.Value | None]
     ) -> None:
         """Add the products of word `group` of rows by vectors of weights to what is `held`."""
-        dot = self.shape.dot
-        vectors = [vector.bitcast(dot.dot.groups, each) for each in weights]
+        products = self.shape.products
+        vectors = [vector.bitcast(products.dot.groups, each) for each in weights]
         for row, start in enumerate(rows):
-            factors = dot.dot.repeated(memref.load(self.x, [self.add(start, group)]))
+            factors = products.dot.repeated(memref.load(self.x, [self.add(start, group)]))
             for part, each in enumerate(vectors):
                 at = row * len(vectors) + part
-                held[at] = dot.multiply_add(held[at], each, factors)
+                held[at] = products.multiply_add(held[at], each, factors)
 
     def _with(self, sums: Registers, held: list[ir.Value | None]) -> Registers:
         """The `sums` with what is `held`, if there is anything."""
         if not held:
             return sums
         pairs = zip(sums, held, strict=True)
-        return [self.shape.dot.add(total, each) for total, each in pairs if each is not None]
+        return [self.shape.products.add(total, each) for total, each in pairs if each is not None]
 
     def integers(self, words: ir.Value, group: int) -> ir.Value:
         """Group `group` of words as bytes, which are higher than the integers by `half`."""
@@ -235,7 +237,7 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
     @cached_property
     def half(self) -> int:
         """The difference of bytes without sign from the integers; 0 if these are multiplied."""
-        return 0 if self.shape.dot.is_signed else 1 << (self.shape.layout.bits - 1)
+        return 0 if self.shape.products.is_signed else 1 << (self.shape.layout.bits - 1)
 
     def shift(self, zeros: ir.Value) -> ir.Value:
         """The difference of weights with the zero points `zeros` from their bytes."""

@@ -27,25 +27,12 @@ class NbitsDot(ABC):
     dot: GroupDot
     """The types of vectors, and their products."""
 
-    @property
-    def is_signed(self) -> bool:
-        """True if weights enter as integers with sign."""
-        return False
-
-    @property
-    def together(self) -> int:
-        """Groups whose products are held before they are added to the sums."""
-        return 1
-
-    @property
-    def unroll(self) -> int:
-        """Lines of a block that a step of a loop multiplies, at most."""
-        return 8
-
-    @property
-    def lanes(self) -> int:
-        """Groups in a vector."""
-        return self.dot.lanes
+    together: int = 1
+    """Groups whose products are held before they are added to the sums."""
+    unroll: int = 8
+    """Lines of a block that a step of a loop multiplies, at most."""
+    is_signed: bool = False
+    """True if weights enter as integers with sign."""
 
     @abstractmethod
     def hold(self, total: ir.Value) -> ir.Value | None:
@@ -81,14 +68,7 @@ class InstructionDot(NbitsDot):
 
 @dataclass(frozen=True)
 class PairDot(NbitsDot):
-    """VPMADDUBSW, of weights of at most `bits` bits, and VPMADDWD at last."""
-
-    bits: int
-
-    @property
-    def together(self) -> int:
-        """See `NbitsDot`."""
-        return _LARGEST_SUM // (2 * _LARGEST_ACTIVATION * ((1 << self.bits) - 1))
+    """VPMADDUBSW, of weights without sign, and VPMADDWD at last."""
 
     def hold(self, total: ir.Value) -> ir.Value | None:
         """See `NbitsDot`."""
@@ -108,29 +88,14 @@ class PairDot(NbitsDot):
 
     def _pairs(self, weights: ir.Value, factors: ir.Value) -> ir.Value:
         """The sums of products of pairs, of weights without sign."""
-        words = ir.VectorType.get([2 * self.lanes], ir.IntegerType.get_signless(16))
-        name = f"llvm.x86.{BYTE_PRODUCTS[self.lanes]}"
+        words = ir.VectorType.get([2 * self.dot.lanes], ir.IntegerType.get_signless(16))
+        name = f"llvm.x86.{BYTE_PRODUCTS[self.dot.lanes]}"
         return llvm.call_intrinsic(words, name, [weights, factors], [], [])
 
 
 @dataclass(frozen=True)
 class SignedPairDot(PairDot):
-    """The same of weights of 8 bits, by their magnitudes."""
-
-    @property
-    def is_signed(self) -> bool:
-        """See `NbitsDot`."""
-        return True
-
-    @property
-    def together(self) -> int:
-        """See `NbitsDot`."""
-        return 1
-
-    @property
-    def unroll(self) -> int:
-        """See `NbitsDot`; products of more lines take more registers than there are."""
-        return 1
+    """The same of weights of 8 bits with sign, by their magnitudes."""
 
     def multiply_add(self, held: ir.Value | None, weights: ir.Value, factors: ir.Value) -> ir.Value:
         """See `NbitsDot`."""
@@ -149,4 +114,7 @@ def nbits_dot(unit: str, bits: int, lanes: int) -> NbitsDot | None:
         return None
     if isinstance(dot, DotInstruction):
         return InstructionDot(dot)
-    return PairDot(dot, bits) if bits <= MOST_BITS_OF_PAIRS else SignedPairDot(dot, bits)
+    if bits > MOST_BITS_OF_PAIRS:  # products of more lines take more registers than there are
+        return SignedPairDot(dot, unroll=1, is_signed=True)
+    largest = 2 * _LARGEST_ACTIVATION * ((1 << bits) - 1)
+    return PairDot(dot, together=_LARGEST_SUM // largest)
