@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..dialects import graph, iree
+from ..dialects.iree.joined_executables import join_executables
 from ..dialects.iree.outlining import outline_kernels
 from ..dialects.remembering import remembering
 from ..errors import OutputError, UnsupportedModelError, UsageError
@@ -140,6 +141,8 @@ class Compilation:
     def backend(self) -> bytes:
         """Compile the lowered module to the contents of a ``.vmfb``, and free `module`."""
         options, kernels = self.options, []
+        if options.target.shares_kernels:
+            join_executables(self.module)
         if options.target.shares_kernels and is_self_contained(options.extra_flags):
             kernels = outline_kernels(self.module, self._separates_kernels)
         program = LoweredProgram(self.module, kernels)

@@ -6,7 +6,7 @@ that equal kernels of different programs have equal names.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from ...mlir import arith, func, ir, memref
@@ -27,8 +27,10 @@ the type that its function receives if it is a binding."""
 class OutlinedKernel:
     """A kernel whose body is a separate function, called `symbol`."""
 
-    def __init__(self, function: func.FuncOp, call: ir.Operation, text: str, ops: int):
-        self._function, self._call = function, call
+    def __init__(self, function: func.FuncOp, text: str, ops: int):
+        self._function = function
+        self.calls: list[ir.Operation] = []
+        """The calls of the function in its executable, of kernels with equal bodies."""
         self.symbol = ir.StringAttr(function.attributes["sym_name"]).value
         self.text = text
         """The code of the function, without its name."""
@@ -57,7 +59,8 @@ class OutlinedKernel:
             declared.attributes["llvm.bareptr"] = ir.UnitAttr.get()
             declared.attributes["hal.import.static"] = ir.UnitAttr.get()
             objects = ir.Attribute.parse(f'[#hal.executable.object<{{path = "{file}"}}>]')
-            self._call.attributes[_OBJECTS] = objects
+            for call in self.calls:
+                call.attributes[_OBJECTS] = objects
         function.operation.erase()
 
 
@@ -71,8 +74,10 @@ def outline_kernels(
 ) -> list[OutlinedKernel]:
     """Outline the kernels of `module`, if `wanted` says so of the number of their ops."""
     with module.context:
-        found = [kernel for op in module.body if (kernel := _function_of(op.operation))]
-        return list(map(_outline, found)) if wanted(sum(each.ops for each in found)) else []
+        found = [_kernels_of(op.operation) for op in module.body]
+        if not wanted(sum(kernel.ops for kernels in found for kernel in kernels)):
+            return []
+        return [outlined for kernels in found for outlined in _outline_all(kernels)]
 
 
 def define_kernels(module: ir.Module, texts: Mapping[str, str]) -> None:
@@ -110,19 +115,19 @@ class _Kernel:
     """The number of its ops."""
 
 
-def _function_of(executable: ir.Operation) -> _Kernel | None:
-    """The kernel of an executable; None if it cannot be outlined."""
+def _kernels_of(executable: ir.Operation) -> list[_Kernel]:
+    """The kernels of an executable that can be outlined."""
     if executable.name != _EXECUTABLE:
-        return None
+        return []
     block = executable.regions[0].blocks[0]
     (module,) = (op.operation for op in block if op.operation.name == _MODULE)
-    ops = list(module.regions[0].blocks[0])
-    if len(ops) != 1 or not isinstance(ops[0], func.FuncOp):
-        return None
-    function = ops[0]
-    if str(function.attributes["translation_info"]) != PLAIN:
-        return None
-    return _read(function)
+    functions = [op for op in module.regions[0].blocks[0] if isinstance(op, func.FuncOp)]
+    return [kernel for each in functions if _is_entry(each) and (kernel := _read(each))]
+
+
+def _is_entry(function: func.FuncOp) -> bool:
+    attributes = function.attributes
+    return "translation_info" in attributes and str(attributes["translation_info"]) == PLAIN
 
 
 def _read(function: func.FuncOp) -> _Kernel | None:
@@ -161,7 +166,16 @@ def _is_plain(op: ir.Operation) -> bool:
     return at == 0 and (type_.has_static_shape or type_.rank == 1)
 
 
-def _outline(kernel: _Kernel) -> OutlinedKernel:
+def _outline_all(kernels: Iterable[_Kernel]) -> list[OutlinedKernel]:
+    """Outline the `kernels` of one executable."""
+    outlined: dict[str, OutlinedKernel] = {}
+    for kernel in kernels:
+        _outline(kernel, outlined)
+    return list(outlined.values())
+
+
+def _outline(kernel: _Kernel, outlined: dict[str, OutlinedKernel]) -> None:
+    """Outline one kernel, or let it call that of `outlined`, by symbol, which has its body."""
     function, given = kernel.function, kernel.given
     name, type_ = function.attributes["sym_name"], function.type
     handed = _take_handed(function, given)
@@ -179,7 +193,11 @@ def _outline(kernel: _Kernel) -> OutlinedKernel:
             attributes={"callee": ir.FlatSymbolRefAttr.get(symbol)},
         )
         func.ReturnOp([])
-    return OutlinedKernel(function, call, text, kernel.ops)
+    if symbol in outlined:
+        function.operation.erase()
+    else:
+        outlined[symbol] = OutlinedKernel(function, text, kernel.ops)
+    outlined[symbol].calls.append(call)
 
 
 def _take_handed(function: func.FuncOp, given: list[ir.Operation]) -> list[_Handed]:
