@@ -79,7 +79,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "cpu-fake-quantize",  # what no integers are needed for
         "cpu-select-nbits-kernels{{{cpu} "  # others
         "bf16x3={bf16x3} exact={exact} unit={int8_unit}}}",
-        "graph-convert-layout",  # channels last: vector loads along channels, no packing
+        "graph-convert-layout{{norms=true}}",  # channels last: vector loads along channels
         "graph-plane-pools",  # unless they alone would be transposed
         # on such images, while what pads them is beside them
         "graph-split-pools{{wide=true rows=true exact={exact_sums}}}",

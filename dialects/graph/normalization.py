@@ -9,7 +9,7 @@ import numpy as np
 
 from ..symbolic import Dim
 from .attributes import Float, Int
-from .base import GraphOp, OptionalTensor, Tensor, TypeRuleError, builder
+from .base import GraphOp, OptionalTensor, Result, Tensor, TypeRuleError, builder, tuple_builder
 from .contraction import require_equal_sizes
 from .elementwise import require_float
 from .movement import require_axis
@@ -166,6 +166,50 @@ class RmsNormOp(GraphOp, name="rms_norm"):
         return x / np.sqrt(square + x.dtype.type(epsilon)) * scale
 
 
+class GroupMomentsOp(GraphOp, name="group_moments"):
+    """Mean and inverse deviation of `groups` of channels, of an `x` of [N, spatial..., C].
+
+    Statistics are taken for each image over all positions and ``C / groups`` adjacent channels.
+    Both results have the shape [N, 1..., C], the channels of a group equal elements: `factor` is
+    ``1 / sqrt(variance + epsilon)``, so that ``(x - mean) * factor`` is a group normalisation (Wu
+    and He, 2018), or with as many groups as channels an instance normalisation.
+    """
+
+    amp = MixedPrecision.KEEP
+
+    x: Tensor
+    mean: Result
+    factor: Result
+    groups: Int
+    epsilon: Float
+
+    @staticmethod
+    def infer(x: TensorType, *, groups: int, epsilon: float) -> tuple[TensorType, TensorType]:
+        del epsilon
+        if x.dtype != np.float32:
+            raise TypeRuleError(f"takes moments of f32, not {x}")
+        if x.rank < 2:
+            raise TypeRuleError(f"{x} has no channels behind its images")
+        channels = x.shape[-1]
+        if groups < 1 or not isinstance(channels, int) or channels % groups:
+            raise TypeRuleError(f"{channels} channels in {groups} groups")
+        moments = x.with_shape((x.shape[0], *[1] * (x.rank - 2), channels))
+        return moments, moments
+
+    @staticmethod
+    def evaluate(x: np.ndarray, *, groups: int, epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+        images, *spatial, channels = x.shape
+        each = channels // groups
+        grouped = x.reshape(images, -1, groups, each)
+        mean = np.mean(grouped, axis=(1, 3), keepdims=True)
+        variance = np.mean(np.square(grouped - mean), axis=(1, 3), keepdims=True)
+        factor = 1 / np.sqrt(variance + x.dtype.type(epsilon))
+        shape = (images, *[1] * len(spatial), channels)
+        results = (np.repeat(moment, each, axis=3).reshape(shape) for moment in (mean, factor))
+        mean, factor = (moment.astype(x.dtype) for moment in results)
+        return mean, factor
+
+
 class BatchNormOp(GraphOp, name="batch_norm"):
     """Normalisation by given statistics of each channel (ONNX BatchNormalization, inference).
 
@@ -265,5 +309,6 @@ softmax = builder(SoftmaxOp)
 log_softmax = builder(LogSoftmaxOp)
 layer_norm = builder(LayerNormOp)
 rms_norm = builder(RmsNormOp)
+group_moments = tuple_builder(GroupMomentsOp)
 batch_norm = builder(BatchNormOp)
 lrn = builder(LrnOp)

@@ -2,7 +2,8 @@
 
 Three steps, all of them rewrites: convolutions and pools take channels-last operands between a
 pair of transposes; transposes sink through the ops that work on the untransposed operand as well;
-transposes that meet their inverse cancel. Reshapes that split leading axes sink as well.
+transposes that meet their inverse cancel. Reshapes that split leading axes sink as well. Group
+normalizations become elementwise ops, with moments that are computed of channels-last images.
 """
 
 from dataclasses import dataclass
@@ -11,9 +12,13 @@ from typing import Any, Literal
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.greedy import apply_rewrites
 from ...infra.registry import register
+from ..simplify.movement import identity_reshape, reshape_of_reshape
 from .channels_last import CHANNELS_LAST
+from .group_norms import group_norm_of_channels_last
 from .reshapes import SINK_RESHAPES
 from .sink import SINK_TRANSPOSES
+
+_NORMS = (group_norm_of_channels_last, reshape_of_reshape, identity_reshape)
 
 
 @register
@@ -21,7 +26,7 @@ from .sink import SINK_TRANSPOSES
 class GraphConvertLayout(Pass):
     """Give convolutions and pools channels-last operands, and cancel the transposes around them.
 
-    Exact: only data moves.
+    Exact without `norms`: only data moves.
 
     %1 = "graph.conv"(%x, %w) {layout = "channels_first", ...} : 1x3x8x8, 4x3x3x3 -> 1x4x6x6
     %2 = "graph.relu"(%1)
@@ -37,8 +42,12 @@ class GraphConvertLayout(Pass):
     only_rewrites = True
     conv: Literal["nhwc", "nchw"] = "nhwc"
     """Layout of convolutions; ``nchw`` leaves them unchanged and only cancels transposes."""
+    norms: bool = False
+    """Normalize groups of channels of channels-last images (`group_moments`), for which CPUs have a
+    kernel. Exact but for the order of sums."""
 
     def run(self, op: Any, state: PassState) -> None:
         if self.conv == "nhwc":
             apply_rewrites(op, CHANNELS_LAST, state)
-        apply_rewrites(op, (*SINK_TRANSPOSES, *SINK_RESHAPES), state)
+        norms = _NORMS if self.norms else ()
+        apply_rewrites(op, (*SINK_TRANSPOSES, *SINK_RESHAPES, *norms), state)

@@ -24,7 +24,7 @@ ALONG_ONE_AXIS = tuple(
 )
 
 
-def _perm(value: ir.Value) -> Perm | None:
+def transposed_by(value: ir.Value) -> Perm | None:
     """The permutation of the transpose that makes `value`; None if no transpose does."""
     op = producer(value, graph.TransposeOp)
     return None if op is None else op.attrs["perm"]
@@ -50,7 +50,7 @@ def _unpermuted(values: Sequence[Any], perm: Perm) -> list[Any]:
 @rewrite(graph.TransposeOp)
 def merge_transposes(op: graph.TransposeOp):
     """``transpose(transpose(x, p), q)  -->  transpose(x, p*q)``, or ``x``."""
-    first = _perm(op.x)
+    first = transposed_by(op.x)
     perm = op.attrs["perm"]
     if first is None:
         return op.x if is_identity(perm) else None
@@ -85,14 +85,14 @@ class SinkThroughElementwise(Rewrite):
     def pattern(self, op: Any) -> dict[str, Any] | None:
         rank = graph.type_of(op.operation.results[0]).rank
         for value in op.operation.operands:
-            perm = _perm(value)
+            perm = transposed_by(value)
             if perm is not None and len(perm) == rank:
                 return {"perm": perm}
         return None
 
     def check(self, op: Any, perm: Perm) -> str | None:
         for value in op.operation.operands:
-            if _perm(value) != perm and not moves_back_freely(value, perm):
+            if transposed_by(value) != perm and not moves_back_freely(value, perm):
                 return "another operand would have to be transposed at run time"
         return None
 
@@ -101,7 +101,7 @@ class SinkThroughElementwise(Rewrite):
         return graph.transpose(rebuild(op, operands), perm=perm)
 
     def _operand(self, value: ir.Value, perm: Perm) -> ir.Value:
-        return _source(value) if _perm(value) == perm else moved_back(value, perm)
+        return _source(value) if transposed_by(value) == perm else moved_back(value, perm)
 
 
 def moves_back_freely(value: ir.Value, perm: Perm) -> bool:
@@ -131,7 +131,7 @@ def moved_back(value: ir.Value, perm: Perm) -> ir.Value:
 @rewrite(*graph.op_classes_of(graph.Reduction))
 def sink_through_reduction(op):
     """``reduce(transpose(x, p), axes)  -->  transpose(reduce(x, p[axes]), p')``."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     axes = op.attrs["axes"]
@@ -145,22 +145,22 @@ def sink_through_reduction(op):
 @rewrite(graph.ConcatOp)
 def sink_through_concat(op: graph.ConcatOp):
     """``concat(transpose(a, p), transpose(b, p))  -->  transpose(concat(a, b), p)``."""
-    perms = {_perm(x) for x in op.xs}
+    perms = {transposed_by(x) for x in op.xs}
     found = [perm for perm in perms if perm is not None]
     if not found:
         return None
     perm = found[0]
-    others = [x for x in op.xs if _perm(x) != perm]
+    others = [x for x in op.xs if transposed_by(x) != perm]
     if not all(transposes_freely(x, inverse(perm)) for x in others):
         return Decline("not all operands are transposed alike")
-    xs = [_source(x) if _perm(x) == perm else transposed(x, inverse(perm)) for x in op.xs]
+    xs = [_source(x) if transposed_by(x) == perm else transposed(x, inverse(perm)) for x in op.xs]
     return graph.transpose(graph.concat(xs, axis=perm[op.attrs["axis"]]), perm=perm)
 
 
 @rewrite(graph.SliceOp)
 def sink_through_slice(op: graph.SliceOp):
     """``slice(transpose(x, p))  -->  transpose(slice(x), p)``."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     attrs = {name: _unpermuted(values, perm) for name, values in op.attrs.items()}
@@ -170,7 +170,7 @@ def sink_through_slice(op: graph.SliceOp):
 @rewrite(graph.RepeatOp)
 def sink_through_repeat(op: graph.RepeatOp):
     """``repeat(transpose(x, p))  -->  transpose(repeat(x), p)``."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     repeats = _unpermuted(op.repeats, perm)
@@ -181,7 +181,7 @@ def sink_through_repeat(op: graph.RepeatOp):
 def sink_through_gather(op: graph.GatherOp | graph.InterpolateOp):
     """``gather(transpose(x, p), i, axis)  -->  transpose(gather(x, i, p[axis]), p)``, for a list of
     indices, and ``interpolate`` likewise: an image that is resized."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     if isinstance(op, graph.GatherOp) and graph.type_of(op.indices).rank != 1:
@@ -194,7 +194,7 @@ def sink_through_gather(op: graph.GatherOp | graph.InterpolateOp):
 def sink_through_pad(op: graph.PadOp):
     """``pad(transpose(x, p))  -->  transpose(pad(x), p)``, if others than channels-last images use
     it: their kernels read an image without its padding."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     users = [graph.graph_op(use.owner) for use in op.result.uses]
@@ -207,7 +207,7 @@ def sink_through_pad(op: graph.PadOp):
 @rewrite(graph.PadFromDataOp)
 def sink_through_pad_from_data(op: graph.PadFromDataOp):
     """``pad_from_data(transpose(x, p))  -->  transpose(pad_from_data(x), p)``."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     around = {side: _unpermuted(op.attrs[side], perm) for side in ("low", "high")}
@@ -218,7 +218,7 @@ def sink_through_pad_from_data(op: graph.PadFromDataOp):
 @rewrite(*ALONG_ONE_AXIS)
 def sink_through_axis_op(op):
     """``f(transpose(x, p), axis)  -->  transpose(f(x, p[axis]), p)``."""
-    perm = _perm(op.operation.operands[0])
+    perm = transposed_by(op.operation.operands[0])
     if perm is None:
         return None
     operands = [_source(op.operation.operands[0]), *list(op.operation.operands)[1:]]
@@ -229,7 +229,7 @@ def sink_through_axis_op(op):
 def sink_through_dynamic_quantize(op: graph.DynamicQuantizeOp):
     """``dynamic_quantize(transpose(x, p))  -->  transpose(dynamic_quantize(x), p)``: a range does
     not depend on the order of elements."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     quantized, *parameters = graph.dynamic_quantize(_source(op.x))
@@ -239,7 +239,7 @@ def sink_through_dynamic_quantize(op: graph.DynamicQuantizeOp):
 @rewrite(graph.ExpandOp)
 def sink_through_expand(op: graph.ExpandOp):
     """``expand(transpose(x, p))  -->  transpose(expand(x), p)``, at equal rank."""
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     shape = op.attrs["shape"]
     if perm is None or len(perm) != len(shape):
         return None
@@ -252,7 +252,7 @@ def sink_through_reshape(op: graph.ReshapeOp):
 
     This requires that each run of axes that the reshape merges or splits is a run of `x` as well.
     """
-    perm = _perm(op.x)
+    perm = transposed_by(op.x)
     if perm is None:
         return None
     target = op.attrs["shape"]

@@ -45,3 +45,19 @@ func.func @lrn(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
   %0 = "graph.lrn"(%x) {axis = 1 : i64, alpha = 1.0 : f64, beta = 0.5 : f64, bias = 1.0 : f64, size = 0 : i64} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return %0 : tensor<2x3xf32>
 }
+
+// -----
+
+func.func @groups(%x: tensor<2x5x6xf32>) -> (tensor<2x1x6xf32>, tensor<2x1x6xf32>) {
+  // expected-error@+1 {{6 channels in 4 groups}}
+  %0:2 = "graph.group_moments"(%x) {groups = 4 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x5x6xf32>) -> (tensor<2x1x6xf32>, tensor<2x1x6xf32>)
+  return %0#0, %0#1 : tensor<2x1x6xf32>, tensor<2x1x6xf32>
+}
+
+// -----
+
+func.func @halves(%x: tensor<2x5x6xf16>) -> (tensor<2x1x6xf16>, tensor<2x1x6xf16>) {
+  // expected-error@+1 {{takes moments of f32, not 2x5x6xf16}}
+  %0:2 = "graph.group_moments"(%x) {groups = 3 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x5x6xf16>) -> (tensor<2x1x6xf16>, tensor<2x1x6xf16>)
+  return %0#0, %0#1 : tensor<2x1x6xf16>, tensor<2x1x6xf16>
+}

@@ -141,3 +141,16 @@ func.func @named_sizes(%x: tensor<?x4x?xf32, ["n", "l"]>) -> tensor<?x4x?xf32, [
   %0 = "graph.softmax"(%x) {axis = 2 : i64} : (tensor<?x4x?xf32, ["n", "l"]>) -> tensor<?x4x?xf32, ["n", "l"]>
   return %0 : tensor<?x4x?xf32, ["n", "l"]>
 }
+
+// -----
+
+// Without a kernel: the sums of groups, those of squared distances, and both for each channel.
+// CHECK-LABEL: @group_moments
+// CHECK: iterator_types = ["parallel", "reduction", "parallel", "reduction"]
+// CHECK: iterator_types = ["parallel", "reduction", "parallel", "reduction"]
+// CHECK: math.rsqrt
+// CHECK: return {{.*}} : tensor<2x1x6xf32>, tensor<2x1x6xf32>
+func.func @group_moments(%x: tensor<2x5x6xf32>) -> (tensor<2x1x6xf32>, tensor<2x1x6xf32>) {
+  %0:2 = "graph.group_moments"(%x) {groups = 3 : i64, epsilon = 1.0e-5 : f64} : (tensor<2x5x6xf32>) -> (tensor<2x1x6xf32>, tensor<2x1x6xf32>)
+  return %0#0, %0#1 : tensor<2x1x6xf32>, tensor<2x1x6xf32>
+}
