@@ -8,7 +8,9 @@ import numpy as np
 from ..builder import GraphBuilder
 from ..draw_registry import draws
 from ..drawn_values import Value
+from ..node_evaluation import Rejected
 from .contraction import scaled
+from .convolution import image
 from .normalization import _spread as spread
 from .normalization import row
 
@@ -57,6 +59,27 @@ def layer_norm_by_parts(b: GraphBuilder) -> None:
     if b.chance(0.7):
         (y,) = b.add("Mul", [y, row(b, x)])
         b.add("Add", [y, row(b, x)])
+
+
+@draws(weight=2)
+def group_norm_by_rows(b: GraphBuilder) -> None:
+    """Group normalization of a convolution as an instance normalization of [N, groups, elements],
+    scaled and shifted behind it, and read by another convolution."""
+    x = image(b, ("float32",))
+    channels, ones = b.choose((4, 6, 8, 16, 33)), [1] * (x.rank - 2)
+    weights = scaled(b, [channels, x.shape[1], *ones], x.dtype, x.shape[1], weight=True)
+    (a,) = b.add("Conv", [x, weights])
+    groups = b.choose([g for g in range(1, channels + 1) if channels % g == 0])
+    (rows,) = b.add("Reshape", [a, b.ints([0, groups, -1])])
+    if not spread(rows):
+        raise Rejected("no spread")
+    one, zero = (b.known(np.full(groups, value, np.float32)) for value in (1, 0))
+    (y,) = b.add("InstanceNormalization", [rows, one, zero])
+    (y,) = b.add("Reshape", [y, *b.add("Shape", [a])])
+    per_channel = [channels, *ones]
+    (y,) = b.add("Mul", [y, b.new(per_channel, x.dtype, 0.5, 1.5, weight=True)])
+    (y,) = b.add("Add", [y, b.new(per_channel, x.dtype, weight=True)])
+    b.add("Conv", [y, scaled(b, [3, channels, *ones], x.dtype, channels, weight=True)])
 
 
 @draws(weight=2)
