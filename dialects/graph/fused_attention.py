@@ -72,7 +72,7 @@ class FusedAttentionOp(GraphOp, name="fused_attention"):
             raise TypeRuleError("features of a query or of a value are apart")
         keys = sizes["keys"]
         too_few = isinstance(keys, int) and keys < mr
-        if min(mr, vectors, lanes) < 1 or sizes["width"] % lanes or too_few:
+        if min(mr, vectors, lanes) < 1 or sizes["width"] < lanes or too_few:
             raise TypeRuleError(f"{views} do not fill tiles of {mr} rows, vectors of {lanes}")
         seen_q, seen_k, seen_v = (q.with_shape(view.shape) for view in views)
         result = AttentionOp.infer(seen_q, seen_k, seen_v, mask, scale=scale, causal=causal)

@@ -40,8 +40,8 @@ class AttendToRowsInUse(Rewrite):
             return "heads share keys"
         if q.dtype != np.float32 or v.shape[3] == 0 or not isinstance(v.shape[3], int):
             return "it is not for f32, or its features are not known"
-        if v.shape[3] % self.lanes:
-            return "the features of a value do not fill vectors"
+        if v.shape[3] < self.lanes:
+            return "the features of a value do not fill a vector"
         if op.sink is not None or op.attrs["softcap"] or (op.left, op.right) != (-1, -1):
             return "it has a sink, a cap or a window"
         if op.mask is not None and graph.type_of(op.mask).shape[3] != keys:

@@ -374,13 +374,12 @@ class _Block:
                     emit.store(value, self.memory.y, at)
 
     def _panels(self) -> list[tuple[int, int]]:
-        """The panels of a value's features: the start of each, and its number of vectors."""
-        vectors = self.shape.width // self.shape.lanes
-        most = self.shape.vectors
-        return [
-            (first * self.shape.lanes, min(most, vectors - first))
-            for first in range(0, vectors, most)
-        ]
+        """The panels of a value's features: the start of each, and its number of vectors. What is
+        left behind whole vectors is a vector that overlaps the one before it."""
+        width, lanes, most = self.shape.width, self.shape.lanes, self.shape.vectors
+        vectors = width // lanes
+        whole = [(first * lanes, min(most, vectors - first)) for first in range(0, vectors, most)]
+        return [*whole, (width - lanes, 1)] if width % lanes else whole
 
 
 def memory_of(mask: bool, buffers: list[Any]) -> AttentionMemory:

@@ -116,3 +116,18 @@ func.func @prompt(%q: tensor<1x2x64x8xf32>, %k: tensor<?x2x?x8xf32, ["rows", "ro
   %y = "graph.cached_attention"(%q, %k, %v, %zero, %last, %mask, %batch) {scale = 0.5 : f64, softcap = 0.0 : f64, left = -1 : i64, right = -1 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 1>} : (tensor<1x2x64x8xf32>, tensor<?x2x?x8xf32, ["rows", "room"]>, tensor<?x2x?x16xf32, ["rows", "room"]>, tensor<1xi64>, tensor<1xi64>, tensor<1x1x64x?xi1, ["past + 64"]>, tensor<1xi64>) -> tensor<1x2x64x16xf32>
   return %y : tensor<1x2x64x16xf32>
 }
+
+// -----
+
+// Values of odd numbers of features, and of fewer than fill a vector of 16, which are in vectors of 8.
+
+// CHECK-LABEL: @odd_features
+// CHECK: "graph.fused_attention"{{.*}}lanes = 16 : i64{{.*}}width = 20 : i64
+// CHECK: "graph.fused_attention"{{.*}}lanes = 8 : i64{{.*}}width = 12 : i64
+// CHECK-NOT: fused_attention
+func.func @odd_features(%q: tensor<2x32x5xf32>, %v: tensor<2x16x20xf32>, %k: tensor<2x16x5xf32>, %w: tensor<2x16x12xf32>) -> (tensor<2x32x20xf32>, tensor<2x32x12xf32>, tensor<2x32x5xf32>) {
+  %x = "graph.attention"(%q, %k, %v) {causal = false, scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x5xf32>, tensor<2x16x5xf32>, tensor<2x16x20xf32>) -> tensor<2x32x20xf32>
+  %y = "graph.attention"(%q, %k, %w) {causal = false, scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x5xf32>, tensor<2x16x5xf32>, tensor<2x16x12xf32>) -> tensor<2x32x12xf32>
+  %z = "graph.attention"(%q, %k, %k) {causal = false, scale = 1.0 : f64, operandSegmentSizes = array<i32: 1, 1, 1, 0>} : (tensor<2x32x5xf32>, tensor<2x16x5xf32>, tensor<2x16x5xf32>) -> tensor<2x32x5xf32>
+  return %x, %y, %z : tensor<2x32x20xf32>, tensor<2x32x12xf32>, tensor<2x32x5xf32>
+}

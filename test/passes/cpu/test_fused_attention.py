@@ -21,6 +21,10 @@ SHAPES = [
     (1, 1, 130, 70, 24, 80),
     (1, 9, 64, 65, 64, 64),
     (2, 1, 19, 200, 8, 48),
+    # features that do not fill vectors, and fewer than fill one of 16
+    (1, 2, 33, 21, 15, 15),
+    (2, 2, 37, 37, 5, 57),
+    (1, 2, 21, 40, 10, 11),
 ]
 
 
@@ -112,27 +116,28 @@ NAMED_SHAPES = [
 ]
 
 
-def _named_model(form):
-    """Attention of heads of 16 and 32 features, causal or with a mask of some form."""
-    dims = {"q": ["b", 3, "s", 16], "k": ["b", 3, "t", 16], "v": ["b", 3, "t", 32]}
+def _named_model(form, width):
+    """Attention of heads of 16 features and values of `width`, causal or with a mask of some
+    form."""
+    dims = {"q": ["b", 3, "s", 16], "k": ["b", 3, "t", 16], "v": ["b", 3, "t", width]}
     masks = {"keys": ["b", 1, 1, "t"], "queries": ["b", 3, "s", "t"]}
     if form in masks:
         dims["mask"] = masks[form]
     node = onnx.helper.make_node("Attention", list(dims), ["y"], is_causal=int(form == "causal"))
     inputs = [onnx.helper.make_tensor_value_info(name, 1, sizes) for name, sizes in dims.items()]
-    outputs = [onnx.helper.make_tensor_value_info("y", 1, ["b", 3, "s", 32])]
+    outputs = [onnx.helper.make_tensor_value_info("y", 1, ["b", 3, "s", width])]
     graph = onnx.helper.make_graph([node], "named", inputs, outputs)
     opsets = [onnx.helper.make_opsetid("", 23)]
     return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=10), dims
 
 
 @pytest.mark.parametrize(
-    ("vector_bits", "form"),
-    [(128, "keys"), (512, "causal"), (512, "queries")],
+    ("vector_bits", "form", "width"),
+    [(128, "keys", 32), (512, "causal", 20), (512, "queries", 32)],
 )
-def test_named_sizes(vector_bits, form):
+def test_named_sizes(vector_bits, form, width):
     """One program is right for sizes that grow and shrink, down to one query and one key."""
-    model, dims = _named_model(form)
+    model, dims = _named_model(form, width)
     reference = onnx.reference.ReferenceEvaluator(model)
     compiled = graphc.compile(model, pipeline=PIPELINE.format(vector_bits))
     assert compiled.report.rewrites["fused-attention"].count == 1
