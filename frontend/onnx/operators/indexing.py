@@ -205,7 +205,7 @@ def top_k(x, k, *, node, axis=-1, largest=1, sorted=1):
 def trilu(x, k=None, *, upper=1):
     known = (0,) if k is None else graph.known_sizes(k)
     if known is not None:
-        return graph.trilu(x, k=graph.static_size(known[0]), upper=bool(upper))
+        return graph.trilu(x, k=known[0], upper=bool(upper))
     assert k is not None
     rows, columns = graph.type_of(x).shape[-2:]
     distance = graph.sub(positions(columns), graph.reshape(positions(rows), shape=[rows, 1]))

@@ -325,6 +325,22 @@ def test_trilu_and_reverse_sequence():
     cases.compare_with_onnxruntime()
 
 
+def test_trilu_by_a_size():
+    """Causal masks start at the diagonal of past tokens: a size, or one less another."""
+    nodes = [
+        make_node("Shape", ["x"], ["rows"], start=0, end=1),
+        make_node("Shape", ["x"], ["columns"], start=1, end=2),
+        make_node("Sub", ["columns", "rows"], ["past"]),
+        make_node("Sub", ["rows", "columns"], ["negative"]),
+        make_node("Trilu", ["x", "rows"], ["a"]),
+        make_node("Trilu", ["x", "past"], ["b"], upper=0),
+        make_node("Trilu", ["x", "negative"], ["c"]),
+        make_node("Trilu", ["x", "negative"], ["d"], upper=0),
+    ]
+    model = build_model(nodes, {"x": (np.float32, ["t", "s"])}, ["a", "b", "c", "d"])
+    compare_with_onnxruntime(model, {"x": _normal(3, 5)}, [{"x": _normal(6, 4)}])
+
+
 def test_sizes_from_data():
     sparse = np.where(_random.random((4, 5, 3)) < 0.3, _normal(4, 5, 3), 0).astype(np.float32)
     cases = Cases(opset=13)
