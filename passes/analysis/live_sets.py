@@ -72,7 +72,8 @@ def _examples(buffers: Sequence[LiveBuffer]) -> list[list[int | Dim]]:
     drawn = [{name: draw.choice(SIZES) for name in names} for _ in range(DRAWN)]
     for sizes in [*equal, *drawn]:
         value = functools.cache(functools.partial(_value, sizes=sizes))
-        with contextlib.suppress(ValueError):  # they do not broadcast
+        # no run has sizes that do not broadcast, or divides by one that is 0
+        with contextlib.suppress(ValueError, ZeroDivisionError):
             found.append(_totals(buffers, lambda buffer, value=value: value(_size(buffer))))
     return found
 

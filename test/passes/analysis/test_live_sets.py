@@ -72,3 +72,17 @@ def test_quotients_of_sizes_are_compared_by_examples():
 
     live_sets_found = greatest(body, "hxwxf32")
     assert 1 <= len(live_sets_found) <= 3
+
+
+@pytest.mark.usefixtures("context")
+def test_sizes_that_divide_by_zero_are_no_examples():
+    """Windows of an image, in number ``h // 8``, share channels: none has images of 5 rows."""
+    h = Dim.symbol("h")
+
+    def body(x):
+        channels = floordiv(4096 * h, floordiv(h, 8))
+        row = graph.reduce_max(x, axes=[0], keepdims=True)
+        return graph.neg(graph.expand(row, shape=[channels, 4]))
+
+    (live_set,) = greatest(body, "hx4xf32")
+    assert live_set
