@@ -95,7 +95,7 @@ class DirectConv(Rewrite):
             return "the number of channels is not known at compile time"
         if attrs["groups"] == 1 and is_pointwise(weights, attrs):
             return "it is a matmul"
-        if at_least(MIN_PIXELS - 1, result[-2]):
+        if is_narrow(result):
             return "rows of the result are too short"
         is_known = graph.type_of(op.result).is_static
         if attrs["groups"] == 1 and is_known and self._streams(weights, result[:-1]):
@@ -177,6 +177,11 @@ def _has_segments(result: graph.Shape) -> bool:
     """Return whether `result` [N, .., W, C] is of sequences, of which threads share segments."""
     _, *rows, pixels, _ = result
     return all(row == 1 for row in rows) and not at_least(SHARED_PIXELS - 1, pixels)
+
+
+def is_narrow(result: graph.Shape) -> bool:
+    """Return whether rows of `result` [N, .., W, C] are too short for tiles of pixels."""
+    return at_least(MIN_PIXELS - 1, result[-2])
 
 
 def is_depthwise(weights: Shaped, attrs: dict[str, Any]) -> bool:

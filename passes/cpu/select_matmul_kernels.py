@@ -17,12 +17,15 @@ from ..infra.registry import register
 from ..infra.rewrite import Rewrite
 from ..infra.tunable import tunable
 from ..kernels.loop_cost import is_in_kernel
+from .direct_convolution import is_narrow
 from .matmul_forms import F24_BOUND, Bf16Form, Bf16x3Form, MatmulForm
 from .recurrent import PackRecurrence
 from .strassen import BLOCK_BOUND, BlocksOfMany
 
 IM2COL_ROWS = 1024
-"""Maximum result pixels of a convolution: rows of more windows would fill the caches."""
+"""Maximum result pixels of a convolution: rows of more windows would fill the caches. Images
+too narrow for direct convolution are laid out nevertheless: the backend's loops take 10 times as
+long."""
 MIN_K = 16
 """Minimum K for which packing pays."""
 NORMALIZED = "its vectors are divided by their lengths, which may be small"
@@ -160,7 +163,8 @@ class PackConv(_Pack):
         if reason is not None:
             return reason
         few = isinstance(rows, int) and rows <= IM2COL_ROWS
-        if not is_pointwise(weights, attrs) and not few:
+        narrow = is_narrow(graph.type_of(op.result).shape)  # no other kernel takes it
+        if not is_pointwise(weights, attrs) and not few and not narrow:
             return "too many windows to lay out as rows"
         return None
 

@@ -201,6 +201,28 @@ func.func @named_rows(%x: tensor<?x768xf32, ["rows"]>) -> tensor<?x768xf32, ["ro
 
 // -----
 
+// Windows of images too narrow for direct convolution are laid out, however many rows there are; those
+// of wider ones are not.
+
+// CHECK-LABEL: @narrow_images
+// CHECK: "graph.packed_matmul"
+// CHECK-LABEL: @wider_images
+// CHECK-NOT: packed_matmul
+// CHECK: "graph.conv"
+func.func @narrow_images(%x: tensor<?x?x3x64xf32, ["n", "t"]>) -> tensor<?x?x3x64xf32, ["n", "t"]> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x64x64xf32>} : () -> tensor<3x3x64x64xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<?x?x3x64xf32, ["n", "t"]>, tensor<3x3x64x64xf32>) -> tensor<?x?x3x64xf32, ["n", "t"]>
+  return %y : tensor<?x?x3x64xf32, ["n", "t"]>
+}
+
+func.func @wider_images(%x: tensor<?x?x4x64xf32, ["n", "t"]>) -> tensor<?x?x4x64xf32, ["n", "t"]> {
+  %w = "graph.constant"() {value = dense<0.5> : tensor<3x3x64x64xf32>} : () -> tensor<3x3x64x64xf32>
+  %y = "graph.conv"(%x, %w) {dilations = array<i64: 1, 1>, groups = 1 : i64, high = array<i64: 1, 1>, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>} : (tensor<?x?x4x64xf32, ["n", "t"]>, tensor<3x3x64x64xf32>) -> tensor<?x?x4x64xf32, ["n", "t"]>
+  return %y : tensor<?x?x4x64xf32, ["n", "t"]>
+}
+
+// -----
+
 // So are rows of a pointwise convolution, whose images are named.
 
 // STRASSEN-LABEL: @named_images

@@ -105,6 +105,8 @@ def _symbolic_cases() -> tuple[Cases, Cases]:
     line = Feed(_floats(2, 5, 21), ["batch", 5, "length"])
     cases.add("Conv", line, _weights(7, 5, 3), pads=[1, 1], strides=[2])
     more.add("Conv", line, _weights(7, 5, 18))
+    narrow = Feed(_floats(2, 6, 9, 3), ["batch", 6, "height", 3])
+    cases.add("Conv", narrow, _weights(32, 6, 3, 3), pads=[1, 1, 1, 1], strides=[2, 1])
     return cases, more
 
 
