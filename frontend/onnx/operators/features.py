@@ -44,18 +44,20 @@ def _per_feature(values: Sequence[float], dtype: np.dtype) -> np.ndarray:
 
 @onnx_op("Normalizer", domain=_DOMAIN)
 def normalizer(x, *, norm="MAX"):
-    """Rows divided by their norm; a row of zeros stays."""
+    """Rows divided by their norm, or by their largest element with its sign; where that is 0 they
+    stay."""
     x = as_floats(x)
     axes = [graph.type_of(x).rank - 1]
     if norm == "MAX":
-        size = graph.reduce_max(graph.abs_(x), axes=axes, keepdims=True)
+        size = graph.reduce_max(x, axes=axes, keepdims=True)
     elif norm == "L1":
         size = graph.reduce_sum(graph.abs_(x), axes=axes, keepdims=True)
     elif norm == "L2":
         size = graph.sqrt(graph.reduce_sum(graph.mul(x, x), axes=axes, keepdims=True))
     else:
         raise graph.TypeRuleError(f"norm '{norm}' is unknown")
-    return _f32(graph.div(x, graph.max_(size, graph.splat_like(1e-30, x))))
+    is_zero = graph.equal(size, graph.splat_like(0, x))
+    return _f32(graph.div(x, graph.where(is_zero, graph.splat_like(1, x), size)))
 
 
 @onnx_op("Imputer", domain=_DOMAIN)

@@ -32,6 +32,11 @@ def test_features():
         cases.add("Scaler", given, domain=_DOMAIN, offset=[0.5, 1, 2, 3], scale=[2.0, 1, 0.5, 3])
         for norm in ("MAX", "L1", "L2"):
             cases.add("Normalizer", given + given.dtype.type(9), domain=_DOMAIN, norm=norm)
+    signed = np.array([[-1, -2, -4, -8], [0, -1, -3, -9], [0, 0, 0, 0], [1, 2, -8, 0]])
+    for given in (signed, signed.astype(np.float32), np.float32([[1e-35, 0]])):
+        for norm in ("MAX", "L1"):
+            cases.add("Normalizer", given, domain=_DOMAIN, norm=norm)
+    cases.add("Normalizer", signed, domain=_DOMAIN, norm="L2")
     cases.add("Scaler", x, domain=_DOMAIN, offset=[0.5], scale=[2.0])
     gaps = np.where(x > 0.5, np.float32(np.nan), x)
     cases.add("Imputer", gaps, domain=_DOMAIN, imputed_value_floats=[7.0],
