@@ -25,6 +25,7 @@ from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
 from ...dialects.locations import location_names
 from ...dialects.symbolic import Call, Dim, at_least
+from ...dialects.symbolic_limits import upper_bound
 from ...errors import GraphcError, LoweringError
 from ...mlir import arith, cf, ir, tensor
 from ..infra.report import RewriteStatistics
@@ -152,6 +153,7 @@ class Lowering:
         self._computed: ChainMap[Size, ir.Value] = ChainMap()
         self._required: ChainMap[object, None] = ChainMap()
         self._given: set[str] = set()
+        self._varying: set[str] = set()
 
     # Sizes
 
@@ -173,6 +175,12 @@ class Lowering:
     def bind_given(self, symbol: str, value: ir.Value) -> None:
         """`bind` a size of a tensor from the caller, which therefore fits into memory."""
         self._given.add(symbol)
+        self.bind(symbol, value)
+
+    def bind_varying(self, symbol: str, value: ir.Value) -> None:
+        """`bind` a size that may differ between the iterations of a loop in a kernel, which checks
+        all of them before it begins."""
+        self._varying.add(symbol)
         self.bind(symbol, value)
 
     def knows(self, symbol: str) -> bool:
@@ -228,6 +236,7 @@ class Lowering:
     def require_countable(self, shape: Sequence[Size]) -> None:
         """`require`, once, that a tensor with computed sizes is not so large that its number of
         bytes wraps around."""
+        shape = tuple(self._limit(size) for size in shape)
         symbols = {s for size in shape if isinstance(size, Dim) for s in size.symbols()}
         if symbols <= self._given or shape in self._required:
             return
@@ -238,6 +247,11 @@ class Lowering:
             fits = arith.andi(fits, arith.cmpi(kind, self.index(size), left))
             left = arith.divui(left, arith.maxui(self.index(size), self.index(1)))
         self.require(fits, f"a tensor of {' x '.join(map(str, shape))} elements is too large")
+
+    def _limit(self, size: Size) -> Size:
+        """What `size` is at most in all iterations of a loop in a kernel, if that is known."""
+        limit = upper_bound(size, self._varying)
+        return size if limit is None else limit
 
     def _holds(self, constraint: graph.ShapeConstraint) -> ir.Value:
         compare, kind = arith.cmpi, arith.CmpIPredicate

@@ -30,7 +30,7 @@ class SerialBody:
         """Lower iteration `index`, whose collected values become row `row` of the stacks; returns
         what it yields before the carried values, and the next state."""
         ctx, op = self.ctx, self.op
-        ctx.bind(op.attrs["index"], index)
+        ctx.bind_varying(op.attrs["index"], index)
         position = Dim.symbol(f"{op.attrs['index']}.row")
         ctx.bind(str(position), row)
         ctx.values.update(zip(op.body.arguments, state, strict=False))

@@ -44,14 +44,31 @@ def bind_sizes(ctx: Lowering, op: graph.BindSizesOp, x: ir.Value) -> ir.Value:
             ctx.require_at_least(size, 0, f"size '{name}' is negative")
             ctx.bind(name, ctx.index(size))
         return x
+    bind = ctx.bind_varying if ctx.in_kernel else ctx.bind
+    is_nonnegative = _is_nonnegative(op.x)
     x = iree.optimization_barrier(x)
     for position, name in enumerate(op.attrs["names"]):
         indices = [ctx.index(position)] if graph.type_of(op.x).rank else []
         size = arith.index_cast(ir.IndexType.get(), tensor.extract(x, indices))
-        not_negative = arith.cmpi(arith.CmpIPredicate.sge, size, ctx.index(0))
-        ctx.require(not_negative, f"size '{name}' is negative")
-        ctx.bind(name, iree.optimization_barrier(size))
+        if not is_nonnegative:
+            not_negative = arith.cmpi(arith.CmpIPredicate.sge, size, ctx.index(0))
+            ctx.require(not_negative, f"size '{name}' is negative")
+        bind(name, iree.optimization_barrier(size))
     return x
+
+
+def _is_nonnegative(x: ir.Value) -> bool:
+    """Return whether the numbers in `x` are known to be 0 at least."""
+    op = graph.graph_op(x.owner)
+    if isinstance(op, graph.ReshapeOp):
+        return _is_nonnegative(op.x)
+    if isinstance(op, graph.MaxOp):
+        return any(map(_is_nonnegative, op.operation.operands))
+    if isinstance(op, graph.MinOp):
+        return all(map(_is_nonnegative, op.operation.operands))
+    if isinstance(op, graph.ConstantOp):
+        return bool((op.attrs["value"] >= 0).all())
+    return isinstance(op, graph.ReluOp | graph.SizesOp)
 
 
 @lowers(graph.RequireOp)

@@ -8,7 +8,8 @@ below are those of loops in a kernel that LLVM vectorizes, on one core of a serv
 from collections.abc import Iterable
 
 from ...dialects import graph
-from ...dialects.symbolic import Dim
+from ...dialects.symbolic import Dim, ceildiv
+from ...dialects.symbolic_limits import depends_on, upper_bound
 from ...mlir import ir
 
 Cost = int | Dim
@@ -103,9 +104,22 @@ def cost_of_iteration(loop: graph.LoopOp) -> Cost:
     if isinstance(cost, Dim) and index in cost.symbols():
         cost = cost.evaluate({index: assumed_count(loop)})
     inner = graph.bound_names(loop.body) | loop.own_names
-    if isinstance(cost, Dim) and cost.symbols() & inner:
+    return cost if isinstance(cost, int) else _average(cost, inner, assumed_count(loop))
+
+
+def _average(cost: Dim, inner: frozenset[str] | set[str], count: int | Dim) -> Cost:
+    """`cost`, without the names in `inner`, whose values data decides: iterations whose slices have
+    such sizes are assumed to divide what they cut among them."""
+    known: Cost = cost
+    for monomial, _ in cost.terms:
+        if isinstance(known, Dim) and depends_on(monomial, inner):
+            known = known.without(monomial)
+    if known == cost:
+        return cost
+    most = upper_bound(cost - known, inner)
+    if most is None:
         raise _UnknownCost("the cost of an iteration changes")
-    return cost
+    return known + ceildiv(most, count)
 
 
 def assumed_count(loop: graph.LoopOp) -> int | Dim:
