@@ -6,6 +6,7 @@ from ....dialects import graph
 from ....dialects.symbolic import Dim
 from ....mlir import ir
 from ..importing.registry import Node, UnsupportedError, onnx_op
+from .equal_values import earlier_equal
 
 MAX_SIZES = 1024
 """More are refused in a list of sizes that are not known."""
@@ -47,7 +48,7 @@ def require_sizes(value: ir.Value, node: Node, hint: str) -> tuple[int | Dim, ..
     known = graph.known_sizes(value)
     if known is not None:
         return known
-    for use in value.uses:  # the same value has the same names
+    for use in earlier_equal(value).uses:  # the same value has the same names
         bound = graph.graph_op(use.owner)
         if (
             isinstance(bound, graph.BindSizesOp)

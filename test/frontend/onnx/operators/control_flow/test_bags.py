@@ -24,17 +24,26 @@ BAGS = """
         {body}
     }}>
 """
+WEIGHTED = """
+        some = Slice (w, first, last, zero)
+        one = Constant <value_ints: ints = [1]> ()
+        column = Unsqueeze (some, one)
+        scaled = Mul (rows, column)
+        r = ReduceSum <keepdims: int = 0> (scaled, zero)
+"""
+
 
 @pytest.mark.parametrize(
     "body",
     [
         "r = ReduceSum <keepdims: int = 0> (rows, zero)",
         "r = ReduceMax <keepdims: int = 1> (rows, zero)",
+        WEIGHTED,
     ],
-    ids=["sum", "max"],
+    ids=["sum", "max", "weighted"],
 )
 def test_bags(body):
-    """One kernel runs all iterations."""
+    """One kernel runs all iterations. Slices that are sliced alike have equal sizes."""
     given = "(int64[n] ids, int64[bags] starts, int64[bags] ends, float[n] w, float[20, 9] table)"
     rank = ", 1" if "keepdims: int = 1" in body else ""
     model = parse(f"{given} => (float[bags{rank}, 9] y)", BAGS.format(body=body))
