@@ -481,3 +481,17 @@ def test_categories_are_looked_up_and_encoded_by_compiled_code():
         for ours, theirs in zip(made.run(None, given), by_onnxruntime(model, given), strict=True):
             np.testing.assert_array_equal(ours, theirs)
             assert ours.shape == theirs.shape
+
+
+def test_a_domain_that_is_not_imported():
+    """Host parts import the domains of operators that the model leaves out of its imports."""
+    text = helper.make_tensor_type_proto(TensorProto.STRING, ["N"])
+    node = helper.make_node(
+        "LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_floats=[1.0, 2.0],
+        values_strings=["one", "two"],
+    )  # fmt: skip
+    negated = helper.make_node("Neg", ["z"], ["x"])
+    numbers = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N"])
+    model = graphc.compile(hybrid([negated, node], {"z": numbers}, {"y": text}))
+    (found,) = model.run(None, {"z": np.array([-2, -1, 0], np.float32)})
+    assert found.tolist() == ["two", "one", "_Unused"]

@@ -9,6 +9,10 @@ from ....errors import InvalidModelError
 MAX_OPSET = 28
 """The newest ai.onnx opset whose meaning the converters were written against."""
 
+ASSUMED = {"ai.onnx.ml": 5, "com.microsoft": 1}
+"""Versions of domains that models may leave out of their imports, as ONNX Runtime takes them. Its
+optimizer for transformers makes such models."""
+
 _STANDARD = ("", "ai.onnx")
 _MAX_VERSION = 1 << 30
 
@@ -18,6 +22,7 @@ def domain_of(domain: str) -> str:
 
 
 def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The versions of the domains in `imports`, and those that need not be there."""
     opsets = {domain_of(entry.domain): entry.version for entry in imports}
     for domain, version in opsets.items():
         if not 0 <= version < _MAX_VERSION:
@@ -29,4 +34,4 @@ def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
         raise InvalidModelError(
             f"the model uses opset {version} of ai.onnx; this version knows up to {MAX_OPSET}"
         )
-    return opsets
+    return opsets | {domain: known for domain, known in ASSUMED.items() if domain not in opsets}

@@ -113,6 +113,15 @@ def test_domains_must_be_imported():
     assert "domain 'com.acme' is not among the opset imports" in refused(model_of(node))
 
 
+@pytest.mark.parametrize(
+    ("domain", "op_type"), [("com.microsoft", "Gelu"), ("ai.onnx.ml", "Binarizer")]
+)
+def test_domains_that_onnxruntime_knows_need_no_import(domain, op_type):
+    model = model_of(helper.make_node(op_type, ["x"], ["y"], domain=domain))
+    assert {each.domain for each in model.opset_import} == {""}
+    assert returned(model) == ["2x3xf32"]
+
+
 def test_the_standard_domain_has_two_names():
     model = model_of(helper.make_node("Relu", ["x"], ["y"], domain="ai.onnx"))
     assert returned(model) == ["2x3xf32"]
