@@ -18,6 +18,7 @@ from . import (
     pooling,
     powers,
     quantization,
+    reduced_columns,
     selection,
     slicing,
 )
@@ -33,6 +34,7 @@ REWRITES = (
     *selection.REWRITES,
     *indexing.REWRITES,
     *gathered_tables.REWRITES,
+    *reduced_columns.REWRITES,
     *expansion.REWRITES,
     *convolution.REWRITES,
     *col2im.REWRITES,
