@@ -73,7 +73,8 @@ class ReduceSumOp(Reduction, name="reduce_sum"):
 
 
 class ReduceMeanOp(Reduction, name="reduce_mean"):
-    """The mean over `axes` (ONNX ReduceMean). That of integers is cut towards zero."""
+    """The mean over `axes` (ONNX ReduceMean). That of integers is cut towards zero, and that of no
+    elements is 0, as ONNX Runtime has it."""
 
     amp = MixedPrecision.FOLLOW
 
@@ -89,12 +90,12 @@ class ReduceMeanOp(Reduction, name="reduce_mean"):
 
     @staticmethod
     def evaluate(x: np.ndarray, *, axes: tuple[int, ...], keepdims: bool) -> np.ndarray:
-        count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))
+        count = max(int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64)), 1)
         total = np.sum(wide(x), axis=axes, keepdims=keepdims)
         if not is_integer(x.dtype):
             return np.divide(total, count).astype(x.dtype)
         total = np.asarray(total.astype(x.dtype)).astype(object)
-        return np.asarray(abs(total) // max(count, 1) * np.sign(total)).astype(x.dtype)
+        return np.asarray(abs(total) // count * np.sign(total)).astype(x.dtype)
 
 
 class ReduceProdOp(Reduction, name="reduce_prod"):

@@ -196,7 +196,8 @@ def reduce_mean(ctx: Lowering, op: graph.ReduceMeanOp, x: ir.Value) -> ir.Value:
 
 
 def _divide(total: ir.Value, count: ir.Value) -> ir.Value:
-    """`total`, a float or a vector of floats, divided by an index."""
+    """`total`, a float or a vector of floats, divided by an index, or by 1 if that is 0."""
+    count = arith.maxui(count, arith.constant(ir.IndexType.get(), 1))
     element = total.type.element_type if isinstance(total.type, ir.VectorType) else total.type
     number = arith.uitofp(element, arith.index_cast(ir.IntegerType.get_signless(64), count))
     if element != total.type:
@@ -205,11 +206,12 @@ def _divide(total: ir.Value, count: ir.Value) -> ir.Value:
 
 
 def _count_scalar(ctx: Lowering, count: Size, dtype: np.dtype) -> ir.Value:
-    """`count` as a scalar of `dtype`."""
+    """`count`, at least 1, as a scalar of `dtype`."""
     if isinstance(count, int):
-        return scalar_constant(count, dtype)
+        return scalar_constant(max(count, 1), dtype)
     i64 = np.dtype(np.int64)
-    return convert_scalar(arith.index_cast(plain_element(i64), ctx.index(count)), i64, dtype)
+    known = arith.maxui(ctx.index(count), ctx.index(1))
+    return convert_scalar(arith.index_cast(plain_element(i64), known), i64, dtype)
 
 
 def _arg(

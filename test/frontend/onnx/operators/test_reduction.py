@@ -132,6 +132,19 @@ def test_scalars_and_empty_tensors():
     cases.compare_compiled_with_evaluation()
 
 
+def test_means_of_nothing():
+    """0 as for ONNX Runtime, and for PyTorch the mean of an empty bag. Large enough for kernels,
+    too."""
+    cases = Cases(opset=18)
+    for shape in ((2, 0, 3), (2, 0, 20000), (20000, 0)):
+        for dtype in (np.float32, np.int32):
+            names = [2, "n", shape[-1]] if len(shape) == 3 else ["m", "k"]
+            cases.add("ReduceMean", np.zeros(shape, dtype), const([1]))
+            cases.add("ReduceMean", Feed(np.zeros(shape, dtype), names), const([1]), keepdims=0)
+    cases.compare_with_onnxruntime()
+    cases.compare_evaluation_with_onnxruntime()
+
+
 def test_large_values_do_not_overflow_log_sum_exp():
     cases = Cases(opset=18)
     rows = np.array([[1000, 1001, 999], [-1000, -1001, -2000]], np.float32)
