@@ -66,7 +66,7 @@ def import_onnx(
                 raise
             if owned:  # the import has taken weights from it
                 model, folder = _load(source, overridden, independent_dims)
-            trial = partial(settle_choices, model, folder, sizes, outputs)
+            trial = partial(settle_choices, model, folder, sizes, outputs, tried=importer.choices)
             answers, assumed = _answers(trial, None if _is_cheap_on_host(importer) else assume)
             if not answers:
                 raise
@@ -138,10 +138,14 @@ def settle_choices(
     dims: Mapping[str, int],
     outputs: Sequence[str] | None = None,
     given: Answers | None = None,
+    tried: Choices | None = None,
 ) -> Settled:
-    """Find the sets of answers about ranks that extend `given` and that `model` can run with."""
+    """Find the sets of answers about ranks that extend `given` and that `model` can run with.
+    `tried` has what an import asked before."""
 
     def trial(answers: Answers) -> Choices:
+        if tried is not None and answers == tried.answers:
+            return tried
         with create_context(), ir.Location.unknown():
             graph.Graph.load()
             importer = Importer(model, folder, dict(dims), owned=False, answers=answers)

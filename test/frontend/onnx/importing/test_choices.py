@@ -16,6 +16,7 @@ from graphc.errors import (
 )
 from graphc.frontend.onnx import import_onnx, make_plan
 from graphc.frontend.onnx.importing.choices import Choices, is_contradiction, settle
+from graphc.frontend.onnx.importing.importer import Importer
 
 HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -118,6 +119,26 @@ def test_squeeze_whose_result_fits_what_follows_with_one_rank():
     compiled = check(model, (3, 1, 4, 5), native=True)
     with pytest.raises(ExecutionError, match=r"Squeeze_0.* where a is not 1"):
         compiled.run(None, {"x": floats(1, 1, 4, 5)})
+
+
+def test_no_import_is_repeated(monkeypatch):
+    """One finds the question, one for each answer, and the last makes the program."""
+    model = parse(
+        "(float[a, 1, 4, 5] x) => (float[a, 4, 5] y)",
+        "s = Squeeze (x)\n y = MaxPool <kernel_shape: ints = [1]> (s)",
+    )
+    tried = []
+    import_model = Importer.import_model
+
+    def record(importer, *arguments):
+        tried.append(dict(importer.choices.answers))
+        return import_model(importer, *arguments)
+
+    monkeypatch.setattr(Importer, "import_model", record)
+    import_onnx(model)
+    assert len(tried) == 4
+    question = ("", "a == 1")
+    assert [each.get(question) for each in tried] == [None, False, True, False]
 
 
 def test_one_size_has_one_answer():
