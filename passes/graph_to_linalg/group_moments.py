@@ -16,6 +16,7 @@ from .movement import reshape_tensor
 from .normalization import RowNormalization
 
 _WORKGROUPS_PER_THREAD = 2
+_PARTS_OF_LINES = (CACHE_LINE, CACHE_LINE // 2, CACHE_LINE // 4)
 
 
 @lowers(graph.GroupMomentsOp)
@@ -42,13 +43,12 @@ def _known(size: Size) -> int | None:
 
 
 def _block(channels: int, groups: int, threads: int) -> int:
-    """Channels of a workgroup: whole groups and whole cache lines, for as many workgroups as
-    `threads` want, if there are as many channels."""
-    unit = math.lcm(channels // groups, CACHE_LINE)
-    if channels % unit:
-        return channels
-    units, wanted = channels // unit, threads * _WORKGROUPS_PER_THREAD
-    count = max(n for n in range(1, units + 1) if units % n == 0 and n <= wanted)
+    """Channels of a workgroup: whole groups, and whole cache lines or parts of them, for as many
+    workgroups as `threads` want, if there are as many channels."""
+    units = (math.lcm(channels // groups, part) for part in _PARTS_OF_LINES)
+    unit = next((unit for unit in units if channels % unit == 0), channels)
+    most = min(channels // unit, threads * _WORKGROUPS_PER_THREAD)
+    count = max(n for n in range(1, most + 1) if channels % (n * unit) == 0)
     return channels // count
 
 
