@@ -249,7 +249,7 @@ class Lowering:
         self.require(fits, f"a tensor of {' x '.join(map(str, shape))} elements is too large")
 
     def _limit(self, size: Size) -> Size:
-        """What `size` is at most in all iterations of a loop in a kernel, if that is known."""
+        """The largest `size` of all iterations of a loop in a kernel; itself if that is unknown."""
         limit = upper_bound(size, self._varying)
         return size if limit is None else limit
 

@@ -57,7 +57,7 @@ def _merged(values: list[ir.Value], axis: int) -> Iterator[ir.Value]:
 
 
 def _run(numbered: tuple[int, tuple[ir.Value, _Reduced | None]]) -> tuple[Any, ...]:
-    """What values that are merged have in common: with others, their own number."""
+    """A key that values have in common if they are merged; that of others is their number."""
     number, (_, found) = numbered
     return (number,) if found is None else found.key
 
@@ -83,7 +83,7 @@ def _reduced(value: ir.Value, axis: int) -> _Reduced | None:
 
 
 def _picked(value: ir.Value, axis: int) -> tuple[ir.Value, np.ndarray] | None:
-    """What columns of what `value` is, by constant positions."""
+    """The source of which `value` is some columns, and their constant positions."""
     gather = producer(value, graph.GatherOp)
     if gather is not None:
         positions = constant_array(gather.indices)
