@@ -30,6 +30,7 @@ from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
 from graphc.mlir import func, ir
 from graphc.passes.infra.optimistic import run_optimistically
+from graphc.passes.infra.pipeline import run_pipeline
 from graphc.passes.pipelines import lowering_pipeline
 from graphc.runtime import CompiledModel, ModelMetadata, TensorSpec, resolve_target
 from harness.compiled_together import NOT_MEMOIZED, compile_module, load
@@ -278,24 +279,31 @@ def evaluate(model: onnx.ModelProto, feeds: Mapping[str, np.ndarray]) -> list[np
 
 
 def run_compiled(
-    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], **options: Any
+    model: onnx.ModelProto, feeds: Mapping[str, np.ndarray], pipeline: str = "", **options: Any
 ) -> list[np.ndarray]:
     """The results of the compiled `model`. `options` are those of `compile_module`."""
-    with contextlib.closing(compile_model(model, **options)) as compiled:
+    with contextlib.closing(compile_model(model, pipeline, **options)) as compiled:
         return compiled.run(None, dict(feeds))
 
 
-def compile_model(model: onnx.ModelProto, **options: Any) -> CompiledModel:
-    """Import, lower and compile `model` as it is, without any rewrite."""
+def compile_model(model: onnx.ModelProto, pipeline: str = "", **options: Any) -> CompiledModel:
+    """Import, lower and compile `model` without any rewrite but those of `pipeline`, for a CPU that
+    kernels are not written for."""
     compiled = compile_module(
-        _lowered(model), target=resolve_target("cpu"), threads=1, extra_flags=FLAGS, **options
+        _lowered(model, pipeline),
+        target=resolve_target("cpu"),
+        threads=1,
+        extra_flags=FLAGS,
+        **options,
     )
     return load(compiled, threads=1)
 
 
-def _lowered(model: onnx.ModelProto) -> bytes:
+def _lowered(model: onnx.ModelProto, pipeline: str) -> bytes:
     """The program of `model` for the backend."""
     module = import_onnx(model)
+    if pipeline:
+        run_pipeline(module, pipeline)
     with module.context as context, ir.Location.unknown():
         context.allow_unregistered_dialects = True  # the reflection attribute below is IREE's
         (function,) = module.body.operations

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from numerics import build_model, compare, run_onnxruntime
+from numerics import build_model, compare, run_compiled, run_onnxruntime
 from onnx import helper
 
 import graphc
+from graphc.frontend.onnx import import_onnx
+from graphc.passes.infra.pipeline import run_pipeline
 
 SIZES = {
     "groups": (64, 32),
@@ -82,6 +84,17 @@ def test_as_pytorch_exports_it(name):
 
 def test_fixed_sizes():
     _check(_model(_nodes(48, 6), 48, (2, 4, 40, 9)), (2, 4, 40, 9))
+
+
+def test_moments_without_a_kernel():
+    """By reductions, on other CPUs."""
+    model = _model(_nodes(12, 4), 12)
+    feeds = {"x": 5 + _weights(2, 4, 7, 9)}
+    pipeline = "graph-simplify,graph-fold-constants,graph-convert-layout{norms=true}"
+    module = import_onnx(model)
+    assert "graph.group_moments" in str(run_pipeline(module, pipeline))
+    found = run_compiled(model, feeds, pipeline)
+    compare(found, run_onnxruntime(model, feeds), ["y"], {"y": 2e-5})
 
 
 def test_instance_norm_of_sequences():
