@@ -8,6 +8,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.epilogue import VectorEpilogue
+from ..kernels.group_dot import INT8_DOTS
 from ..kernels.int8_nbits_matmul import Int8NbitsMatmulShape, Int8NbitsPanelsShape
 from ..kernels.nbits_amx import NbitsAmxShape
 from ..kernels.nbits_dots import nbits_dot
@@ -107,12 +108,12 @@ def _extents(op: graph.Int8NbitsMatmulOp) -> tuple[int | None, int, int]:
 
 
 def _int8_options(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> dict[str, Any]:
+    unit = op.attrs["unit"]
     layout = graph.nbits_format(graph.Int8NbitsAttrs(**op.attrs))
-    products = nbits_dot(op.attrs["unit"], layout.bits, cpu.lanes)
+    lanes = INT8_DOTS[unit].lanes  # those of the unit, which are fewer where vectors are longer
+    products = nbits_dot(unit, layout.bits, lanes)
     assert products is not None
-    return {
-        "nr": layout.nr, "lanes": cpu.lanes, "cpu": cpu, "layout": layout, "products": products,
-    }  # fmt: skip
+    return {"nr": layout.nr, "lanes": lanes, "cpu": cpu, "layout": layout, "products": products}
 
 
 def _int8_shape_of_many(op: graph.Int8NbitsMatmulOp, cpu: CpuModel) -> Int8NbitsPanelsShape | None:

@@ -2,7 +2,7 @@
 // for ConcretizePadResultShapePass (Codegen/Common/ConcretizePadResultShape.cpp). With one image in
 // place of two the compiler crashes.
 // Workaround: passes/graph_to_linalg/padding.py, padded_axes
-// TARGET: cpu
+// TARGET: cpu:x86-64-v3
 // WITH: --iree-dispatch-creation-enable-fuse-padding-into-linalg-consumer-ops
 // FAILS: failed to run translation of source executable
 
