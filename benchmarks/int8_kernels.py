@@ -58,7 +58,10 @@ def kernel_times(name: str, runs: int) -> tuple[list[KernelTime], float]:
         if site.kernel.startswith("int8") and site.cost.flops:
             groups[site.kernel].append((least, site))
     times = [
-        KernelTime(kernel, _node(each[0][1].nodes), len(each), min(each)[0], each[0][1].cost.flops)
+        KernelTime(
+            kernel, _node(each[0][1].nodes), len(each),
+            min(seconds for seconds, _ in each), each[0][1].cost.flops,
+        )  # fmt: skip
         for kernel, each in groups.items()
     ]
     return times, total
