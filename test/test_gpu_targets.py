@@ -184,7 +184,7 @@ def product(rows, k, columns):
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
-@pytest.mark.parametrize("precision", ["f16", "bf16"])
+@pytest.mark.parametrize("precision", ["f16", long("bf16")])
 def test_products_reach_the_tensor_cores_of_cuda(precision):
     options = make_options("cuda", precision=precision, host=False)
     contents, _ = to_module(product(128, 256, 64), options)
@@ -267,7 +267,7 @@ def test_cuda_compiles_the_suppression_of_many_boxes(count):
 
 
 @pytest.mark.parametrize(
-    ("target", "kind"), [("cuda", "negated"), ("cuda", "counted"), ("rocm", "negated")]
+    ("target", "kind"), [("cuda", "negated"), long("cuda", "counted"), ("rocm", "negated")]
 )
 def test_rows_that_threads_cannot_share(target, kind, caplog):
     """The backend fails at sums over 64 negated elements, or 64 elements that become i64: it is
@@ -315,8 +315,8 @@ CUBES = {"kernel_shape": [2] * 3, "strides": [2] * 3}
     ("kind", "shape", "dtype"),
     [
         ("MaxPool", [2, 8, 8, 9, "w"], TensorProto.FLOAT),
-        ("MaxPool", ["n", 8, 8, 9, 9], TensorProto.FLOAT16),
-        ("AveragePool", ["n", 8, 8, 9, 9], TensorProto.FLOAT),
+        long("MaxPool", ["n", 8, 8, 9, 9], TensorProto.FLOAT16),
+        long("AveragePool", ["n", 8, 8, 9, 9], TensorProto.FLOAT),
         ("LpPool", ["n", 8, 8, 9, 9], TensorProto.FLOAT16),
         ("MaxPool", [2, 32, "h", "w"], TensorProto.FLOAT),
     ],
@@ -352,7 +352,7 @@ def test_convolutions_of_images_of_even_unknown_sizes(caplog):
     ("shape", "nodes"),
     [
         ([2, "c", 8, 9, 8], [("MaxPool", CUBES), ("Softmax", {"axis": 1})]),
-        ([64, "c"], [("LogSoftmax", {}), ("Transpose", {"perm": [1, 0]})]),
+        long([64, "c"], [("LogSoftmax", {}), ("Transpose", {"perm": [1, 0]})]),
         (["n", 64, "c"], [("Hardmax", {}), ("Relu", {}), ("Transpose", {"perm": [2, 0, 1]})]),
     ],
 )

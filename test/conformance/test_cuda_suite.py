@@ -37,7 +37,7 @@ def _is_elementwise(operator):
     return converter is not None and converter.function.__module__.endswith(".elementwise")
 
 
-@pytest.mark.parametrize("part", [0, 1, long(2), long(3)])
+@pytest.mark.parametrize("part", [0, long(1), long(2), long(3)])
 def test_cuda_compiles_the_operators_of_onnx(chosen, part, tmp_path):
     first, end = (len(chosen) * each // PARTS for each in (part, part + 1))
     outcomes = compile_batched(chosen[first:end], 300, target="cuda", host=True, keep=tmp_path)

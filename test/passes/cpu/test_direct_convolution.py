@@ -119,7 +119,7 @@ NAMED_CASES = [
     [
         long(512, (0, 2, 3), NAMED_CASES[::2]),
         (128, (0, 3), NAMED_CASES[1::2]),
-        (256, (0, 2, 3, 4), VOLUMES[::2]),
+        long(256, (0, 2, 3, 4), VOLUMES[::2]),
         long(256, (0, 2, 3, 4), VOLUMES[1::2]),
         long(256, (2,), VOLUMES),
     ],

@@ -52,7 +52,7 @@ def _residual_block(activation, height=28, width=17, wide=48, stride=1, pad=1):
     ("vector_bits", "activation", "threads", "stride"),
     [
         long(128, "Relu", 1, 1),
-        (256, "HardSwish", 2, 1),
+        long(256, "HardSwish", 2, 1),
         (512, "Sigmoid", 3, 2),
         long(512, "Relu", 2, 1),
     ],

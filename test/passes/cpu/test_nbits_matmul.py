@@ -271,7 +271,7 @@ def test_activations_that_stay(options, level, reason):
     ("bits", "unit", "options"),
     [
         (512, "avx512vnni", {"target": "interpret", "check_rewrites": True}),
-        pytest.param(256, "avxvnni", {}, marks=has_vnni),
+        pytest.param(256, "avxvnni", {}, marks=[has_vnni, pytest.mark.long]),
         pytest.param(256, "avx2", {}, marks=has_avx2),
     ],
 )

@@ -13,8 +13,14 @@ from graphc.compiler.driver import make_options, to_module
 from graphc.cpu_model import CpuModel
 from graphc.passes.graph_to_linalg import recurrent, recurrent_dispatch
 from graphc.passes.pipelines import graph_pipeline
+from graphc.runtime.targets import cpu_features
+from harness.marks import long
 
 BITS = {"none": 256, "avx2": 256, "avxvnni": 256, "avx512vnni": 512}
+OWN = cpu_features.int8_unit("host")
+each_unit = pytest.mark.parametrize(
+    "unit", [unit if unit in ("none", OWN) else long(unit) for unit in BITS]
+)
 HIDDEN = 42  # neither whole groups nor whole panels
 INPUTS = 5
 STEPS = 9
@@ -95,7 +101,7 @@ def _require(unit):
         require(unit)
 
 
-@pytest.mark.parametrize("unit", BITS)
+@each_unit
 def test_one_sequence_as_onnxruntime(unit):
     _require(unit)
     model = _model([("one", "small"), ("one", "small", 2, "", True)])
@@ -107,7 +113,7 @@ def test_one_sequence_as_onnxruntime(unit):
         _compare(compiled.run(None, feeds), session.run(None, feeds))
 
 
-@pytest.mark.parametrize("unit", BITS)
+@each_unit
 @pytest.mark.parametrize("shared", [False, True])
 def test_several_sequences(unit, shared, monkeypatch):
     """Each has its own range; threads share sequences, or the panels of each step."""

@@ -65,7 +65,7 @@ def any_size(monkeypatch):
 
 
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.parametrize(("vector_bits", "threads"), [(128, 1), (256, 2), (512, 1)])
+@pytest.mark.parametrize(("vector_bits", "threads"), [long(128, 1), (256, 2), (512, 1)])
 def test_compiled(vector_bits, threads):
     lead = (3,) if threads > 1 else ()
     model, feeds, truths = _model(lead)

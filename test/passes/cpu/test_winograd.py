@@ -40,7 +40,7 @@ are workgroups."""
     ("vector_bits", "tile", "cases"),
     [
         long(128, 4, CASES[::2]),
-        (256, 2, CASES[1::2]),
+        long(256, 2, CASES[1::2]),
         (512, 4, CASES),
         long(512, 2, CASES[::2]),
     ],

@@ -58,7 +58,7 @@ def test_products(context, m, n, k, tile, options, dtype):
         (ImageWindows((1, 4, 5, 6, 8), (2, 3, 1), (3, 3, 6), (1, 1, 1), (1, 1, 1), (0, 0, 0)), 16),
     ],
 )
-@pytest.mark.parametrize("dtype", [F16, F32])
+@pytest.mark.parametrize("dtype", [F16, long(F32)])
 def test_windows(context, windows, filters, dtype):
     rng = np.random.default_rng(0)
     windows = replace(windows, vector=16 // dtype.itemsize)

@@ -11,6 +11,7 @@ from graphc.cpu_model import CpuModel
 from graphc.errors import ExecutionError
 from graphc.passes.kernels.padded_rows import PaddedAxis, merged_padding
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 MODES = ("edge", "reflect", "wrap", "constant")
 VALUE = 1
@@ -32,7 +33,7 @@ def _check(compiled, x, pads):
         np.testing.assert_array_equal(found, expected, err_msg=f"{mode} {x.shape}")
 
 
-@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), long(256), 512])
 @pytest.mark.parametrize("named", [False, True])
 def test_images(vector_bits, named):
     pads = (0, 0, 3, 2, 0, 0, 1, 20)
@@ -59,6 +60,7 @@ def test_axes(shape, pads):
             _check(compiled, x, pads)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.int64, np.int16, np.float16, ml_dtypes.bfloat16, np.int8, np.bool_]
 )

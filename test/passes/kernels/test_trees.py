@@ -97,6 +97,7 @@ def test_rows_of_known_number():
     _check(_model(8, 2, _LEQ, np.float32, rows=2001), np.float32, (2001,))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
 def test_doubles(modes):
     _check(_model(9, 2, modes, np.float64), np.float64, (1, 9))
@@ -110,7 +111,7 @@ def test_packed_offsets():
 
 
 @pytest.mark.parametrize("mode", [*_ANY, "BRANCH_NEQ"])
-@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize("missing", [0, long(1)])
 def test_each_comparison(mode, missing):
     """One node for all; its outcomes are not in the table."""
     attributes = {

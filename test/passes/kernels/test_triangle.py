@@ -8,6 +8,7 @@ from onnx import helper
 import graphc
 from graphc.cpu_model import CpuModel
 from graphc.passes.pipelines import graph_pipeline
+from harness.marks import long
 
 _SIZES = ((5, 70), (70, 5), (33, 33), (1, 1), (3, 0), (0, 3))
 
@@ -18,7 +19,7 @@ def _compiled(nodes, inputs, outputs, constants=None, vector_bits=512):
     return graphc.compile(model, pipeline=pipeline, threads=2, cache=False)
 
 
-@pytest.mark.parametrize("vector_bits", [128, 256, 512])
+@pytest.mark.parametrize("vector_bits", [long(128), long(256), 512])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int64, np.bool_])
 def test_triangles(dtype, vector_bits):
     diagonals = (-40, -1, 0, 2, 90)

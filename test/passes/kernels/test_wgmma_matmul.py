@@ -15,6 +15,7 @@ from graphc.passes.kernels.mma_operands import ImageWindows
 from graphc.passes.kernels.mma_tiles import WGMMA_COSTS
 from graphc.passes.kernels.wgmma_matmul import WgmmaMatmulEmitter, WgmmaTile
 from harness import simt
+from harness.marks import long
 
 COPIED, BULK = (False, False), (True, True)
 F16, BF16 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16))
@@ -30,7 +31,7 @@ F16, BF16 = (np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16))
         (64, 32, 256, WgmmaTile(64, 32, 64, (4, 1), 3), {"parts": 2}),
     ],
 )
-@pytest.mark.parametrize("bulk", [(False, False), (False, True), (True, True)])
+@pytest.mark.parametrize("bulk", [long((False, False)), (False, True), (True, True)])
 def test_products(context, m, n, k, tile, options, bulk):
     dtype = BF16 if m == 150 else F16
     shape = MmaShape(m, n, k, dtype, replace(tile, bulk=bulk), **options)
