@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from ..errors import UsageError
 from .feeds import example_inputs
 from .measure import MeasurementPlan, largest_difference
 from .models import model_path
@@ -131,12 +132,23 @@ def fixed(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
     return changed
 
 
+def _check_names(case: NamedCase, model: onnx.ModelProto) -> None:
+    """Raise `UsageError` if the inputs of `model` lack a name of the sizes of `case`."""
+    names = {
+        dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim
+    }
+    for name in case.sizes[0]:
+        if name not in names:
+            raise UsageError(f"{case.model}: no axis of an input is named '{name}'")
+
+
 def measure(
     case: NamedCase, threads: int, plan: MeasurementPlan, folder: Path
 ) -> Iterator[NamedRow]:
     """Measure a case: a row for each of its sizes."""
     source = onnx.load(model_path(case.model))
     named = with_sizes(source, case.axes) if case.axes else source
+    _check_names(case, named)
     path = folder / "named.onnx"
     onnx.save(named, path)
     for sizes in case.sizes:

@@ -81,8 +81,11 @@ class QuantizedRow:
 
 
 def quantized_path(name: str, form: str, folder: Path = DEFAULT_FOLDER) -> Path:
-    """The path of model `name` quantized in `form`; it is made if the file is missing."""
-    path = folder / f"{name}-{form}.onnx"
+    """The path of model `name` quantized in `form`; it is made if the file is missing.
+
+    ``bert-dynamic`` is an architecture, with dynamic sizes.
+    """
+    path = folder / f"{name}-int8-{form}.onnx"
     if not path.exists():
         source = model_path(name, folder=folder)
         _FORMS[form](source, path)
