@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from graphc.profiling.measure import profile
 from graphc.profiling.peak import peak_int8_gops
+from graphc.profiling.sites import Site
 
 from .feeds import example_inputs
 from .quantized import quantized_path
@@ -57,14 +58,15 @@ def kernel_times(name: str, runs: int) -> tuple[list[KernelTime], float]:
         site = pairs[0][1]
         if site.kernel.startswith("int8") and site.cost.flops:
             groups[site.kernel].append((least, site))
-    times = [
-        KernelTime(
-            kernel, _node(each[0][1].nodes), len(each),
-            min(seconds for seconds, _ in each), each[0][1].cost.flops,
-        )  # fmt: skip
-        for kernel, each in groups.items()
-    ]
+    times = [_kernel_time(kernel, timed) for kernel, timed in groups.items()]
     return times, total
+
+
+def _kernel_time(kernel: str, timed: Sequence[tuple[float, Site]]) -> KernelTime:
+    """What the dispatches of a `kernel`, each with its seconds, take at least."""
+    site = timed[0][1]
+    seconds = min(seconds for seconds, _ in timed)
+    return KernelTime(kernel, _node(site.nodes), len(timed), seconds, site.cost.flops)
 
 
 def _node(names: Sequence[str]) -> str:

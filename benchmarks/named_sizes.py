@@ -134,9 +134,7 @@ def fixed(model: onnx.ModelProto, sizes: Mapping[str, int]) -> onnx.ModelProto:
 
 def _check_names(case: NamedCase, model: onnx.ModelProto) -> None:
     """Raise `UsageError` if the inputs of `model` lack a name of the sizes of `case`."""
-    names = {
-        dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim
-    }
+    names = {dim.dim_param for each in model.graph.input for dim in each.type.tensor_type.shape.dim}
     for name in case.sizes[0]:
         if name not in names:
             raise UsageError(f"{case.model}: no axis of an input is named '{name}'")
