@@ -63,7 +63,7 @@ def kernel_times(name: str, runs: int) -> tuple[list[KernelTime], float]:
 
 
 def _kernel_time(kernel: str, timed: Sequence[tuple[float, Site]]) -> KernelTime:
-    """What the dispatches of a `kernel`, each with its seconds, take at least."""
+    """The least time of the dispatches of a `kernel`, each given with its seconds."""
     site = timed[0][1]
     seconds = min(seconds for seconds, _ in timed)
     return KernelTime(kernel, _node(site.nodes), len(timed), seconds, site.cost.flops)
