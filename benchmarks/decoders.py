@@ -9,9 +9,10 @@
 The models are written here, in the form of onnxruntime-genai's builder: MatMulNBits,
 GroupQueryAttention with rotary embedding, RMS normalisation. Weights are random. A case is one step
 with a cache of `past` positions: ``decode`` of one token, ``prefill`` of many. graphc and ONNX
-Runtime keep the cache in place. Ratios are time over
-time; below 1, graphc is faster. ``GB/s`` counts the packed weights, once per step; ``of memory`` is
-its share of what as many threads read from memory by a loop of numpy, before or after the step.
+Runtime keep the cache in place. Ratios are time over time; below 1, graphc is faster. ``GB/s``
+counts the packed weights, once per step. ``of reading`` and ``of copying`` are its shares of what
+as many threads read from memory by a loop of numpy, or read and write by one that copies, before
+or after the step, whichever is more.
 """
 
 import sys
@@ -23,15 +24,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ..generation.statistics import read_bandwidth
+from ..generation.statistics import copy_bandwidth, read_bandwidth
 from .measure import MeasurementPlan, largest_difference
 from .models import DEFAULT_FOLDER
 from .peers import Terms
 from .turns import optional, parser_of, report, take_turns
 
 HEADER = (
-    "model", "step", "level", "/best peer", "graphc ms", "peers ms", "GB/s", "of memory",
-    "difference",
+    "model", "step", "level", "/best peer", "graphc ms", "peers ms", "GB/s", "of reading",
+    "of copying", "difference",
 )  # fmt: skip
 PEERS = ("onnxruntime-in-place", "openvino")
 MINE = "graphc-in-place"
@@ -204,8 +205,8 @@ class DecoderRow:
     peers: Mapping[str, float]
     to_best_peer: float | None
     gigabytes_per_second: float
-    memory_gigabytes_per_second: float
-    """The bandwidth of a loop that only reads."""
+    bandwidths: tuple[float, ...]
+    """Bytes per second of a loop that only reads, and of one that copies."""
     difference: float | None
     """From ONNX Runtime's result, relative to the largest element."""
 
@@ -215,7 +216,7 @@ class DecoderRow:
         return (
             self.model, self.step, str(self.level), optional(self.to_best_peer, ".2f"),
             f"{self.mine:.4g}", peers, f"{self.gigabytes_per_second:.1f}",
-            f"{self.gigabytes_per_second / self.memory_gigabytes_per_second:.0%}",
+            *(f"{self.gigabytes_per_second * 1e9 / each:.0%}" for each in self.bandwidths),
             optional(self.difference, ".1e"),
         )  # fmt: skip
 
@@ -226,7 +227,7 @@ def measure(
     """Measure one step."""
     path, packed = write_decoder(model, step, level)
     entrants = {name: (name, path) for name in (MINE, *PEERS)}
-    bandwidth = read_bandwidth(threads)
+    before = _bandwidths(threads)
     turns = take_turns(entrants, inputs_of(path, step), Terms(threads), plan, required=MINE)
     timings, best = turns.timings, turns.best(PEERS)
     mine, truth = timings[MINE], turns.results.get(PEERS[0])
@@ -235,9 +236,13 @@ def measure(
         {name: timings[name].median for name in PEERS if name in timings},
         mine.ratio(timings[best]) if best else None,
         packed / mine.median / 1e6,
-        max(bandwidth, read_bandwidth(threads)) / 1e9,
+        tuple(map(max, before, _bandwidths(threads))),
         None if truth is None else largest_difference(turns.results[MINE][0], truth[0]),
     )  # fmt: skip
+
+
+def _bandwidths(threads: int) -> tuple[float, ...]:
+    return read_bandwidth(threads), copy_bandwidth(threads)
 
 
 def _rows(chosen: Sequence[str], threads: int, plan: MeasurementPlan) -> Iterator[DecoderRow]:

@@ -1,8 +1,10 @@
 """Times and rates of a generation."""
 
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -61,10 +63,24 @@ def read_bandwidth(threads: int = 1) -> float:
     """Bytes per second that `threads` threads read from memory together, by summing an array beyond
     all caches."""
     array = np.ones(_PROBE_BYTES // 8, np.int64)
+    return array.nbytes / _least_seconds(np.sum, threads, array)
+
+
+def copy_bandwidth(threads: int = 1) -> float:
+    """Bytes per second that `threads` threads read and write together, by copying an array beyond
+    all caches: what STREAM counts (McCalpin, 1995)."""
+    array = np.ones(_PROBE_BYTES // 8, np.int64)
+    copied = np.zeros_like(array)
+    return 2 * array.nbytes / _least_seconds(np.copyto, threads, copied, array)
+
+
+def _least_seconds(function: Callable[..., Any], threads: int, *arrays: np.ndarray) -> float:
+    """The least time that `function` takes, with each thread on its part of `arrays`."""
+    parts = [np.array_split(array, threads) for array in arrays]
     times = []
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(_PROBES):
             begin = time.perf_counter()
-            list(pool.map(np.sum, np.array_split(array, threads)))
+            list(pool.map(function, *parts))
             times.append(time.perf_counter() - begin)
-    return array.nbytes / min(times)
+    return min(times)
