@@ -215,13 +215,34 @@ def pytest_sessionfinish():
         prune(COMPILED)
 
 
+_opened_in_software = []
+"""Names of the software devices that the current test has opened."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def record_devices_in_software():
+    """Record which software devices are opened: one may outlive the object that stands for it."""
+    create = device._create
+
+    def create_and_record(*args):
+        created = create(*args)
+        if created.in_software:
+            _opened_in_software.append(str(created))
+        return created
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(device, "_create", create_and_record)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def close_devices_in_software():
     """Close software devices at the end. They keep cores busy, and stay open as long as an unclosed
-    model is garbage."""
+    model, or a module of the runtime, is garbage."""
     yield
-    if device._in_software:
+    if device._in_software or _opened_in_software:
         gc.collect()
+        _opened_in_software.clear()
 
 
 @pytest.fixture(autouse=True)

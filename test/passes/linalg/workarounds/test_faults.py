@@ -4,7 +4,6 @@ A test that fails here says that the installed IREE has mended a fault. Then wha
 program names as its workaround goes, with the program and the lines about it here.
 """
 
-import gc
 import re
 import subprocess
 import timeit
@@ -157,16 +156,7 @@ def test_a_reduction_is_repeated(tmp_path):
     assert times[False] > 5 * times[True]
 
 
-@pytest.fixture
-def closed_devices():
-    """Close devices when a test ends. A software device keeps cores busy for as long as it is
-    open, and the runtime's modules are garbage in cycles."""
-    yield
-    gc.collect()
-
-
 @needs_vulkan
-@pytest.mark.usefixtures("closed_devices")
 @pytest.mark.parametrize("worked_around", [False, True])
 def test_a_workgroup_reads_what_others_have_not_written(worked_around, tmp_path):
     rows = RNG.standard_normal((64, 128)).astype(np.float32)
@@ -175,7 +165,6 @@ def test_a_workgroup_reads_what_others_have_not_written(worked_around, tmp_path)
 
 
 @needs_vulkan
-@pytest.mark.usefixtures("closed_devices")
 @pytest.mark.parametrize("worked_around", [False, True])
 def test_copies_are_those_of_the_first_call(worked_around, tmp_path):
     main = Program("recorded_copies").load_on_device(tmp_path, worked_around=worked_around)
