@@ -73,7 +73,6 @@ def test_wrong_code(tmp_path, capsys, monkeypatch):
     assert run_script(tmp_path / "out" / "reproduce.sh").returncode == 0  # without the fault
 
 
-@pytest.mark.long
 def test_wrong_code_where_sizes_have_names(tmp_path, capsys, monkeypatch):
     """They keep them, as it is not shown otherwise."""
 

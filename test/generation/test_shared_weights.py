@@ -55,7 +55,6 @@ def constants(model, path):
     return sum(each.file_size for each in infos if each.filename.startswith("_const"))
 
 
-@pytest.mark.long
 def test_more_steps_take_no_more_constants(model, said, tmp_path):
     steps = model.entry_points._steps
     early = generator_of(model)

@@ -420,7 +420,6 @@ def test_steps_are_for_open_requests(model, monkeypatch):
     assert all(cache is caches[0] for cache in caches)
 
 
-@pytest.mark.long
 def test_the_beginning_of_any_prompt(model, monkeypatch):
     """A prompt takes the chunks that a running one and a finished one have computed, and gives the
     same tokens as without them."""

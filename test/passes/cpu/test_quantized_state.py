@@ -18,7 +18,7 @@ from harness.marks import long
 
 BITS = {"none": 256, "avx2": 256, "avxvnni": 256, "avx512vnni": 512}
 OWN = cpu_features.int8_unit("host")
-each_unit = pytest.mark.parametrize(
+none_or_own_unit = pytest.mark.parametrize(
     "unit", [unit if unit in ("none", OWN) else long(unit) for unit in BITS]
 )
 HIDDEN = 42  # neither whole groups nor whole panels
@@ -101,7 +101,7 @@ def _require(unit):
         require(unit)
 
 
-@each_unit
+@none_or_own_unit
 def test_one_sequence_as_onnxruntime(unit):
     _require(unit)
     model = _model([("one", "small"), ("one", "small", 2, "", True)])
@@ -113,7 +113,7 @@ def test_one_sequence_as_onnxruntime(unit):
         _compare(compiled.run(None, feeds), session.run(None, feeds))
 
 
-@each_unit
+@none_or_own_unit
 @pytest.mark.parametrize("shared", [False, True])
 def test_several_sequences(unit, shared, monkeypatch):
     """Each has its own range; threads share sequences, or the panels of each step."""

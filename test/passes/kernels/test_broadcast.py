@@ -222,7 +222,6 @@ PAIRS = [
 """Sizes of two operands, with rows of single elements, short and whole vectors, and segments."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float16, np.int64, np.float64])
 def test_types(dtype):
     """Arithmetic, comparison and choice by a mask; with a constant that needs all bits."""
@@ -300,7 +299,6 @@ def test_expanded_before(op):
     assert model.report.rewrites["broadcast-kernel"].declined
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64])
 def test_repeated_elements_of_other_types(dtype):
     """Rows that end between two vectors, repeated beside a mask."""

@@ -112,7 +112,6 @@ def test_known_sizes():
             _check(compiled, _floats(*a), _floats(*b), transposed)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("named", "sizes"), [("k", (70, 33, 130)), ("m", (30, 20, 64)), ("n", (70, 20, 33))]
 )

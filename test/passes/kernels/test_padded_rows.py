@@ -60,7 +60,6 @@ def test_axes(shape, pads):
             _check(compiled, x, pads)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.int64, np.int16, np.float16, ml_dtypes.bfloat16, np.int8, np.bool_]
 )

@@ -86,7 +86,6 @@ def test_other_types(dtype):
     )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_narrow_floats_are_compared_as_they_are(dtype):
     x = _drawn((1, 4, 10, 40), dtype)
@@ -150,7 +149,6 @@ SUMS = {
 """Shapes of weights, attributes of the convolution, and shapes of images."""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", SUMS)
 def test_sums_that_a_zero_point_of_weights_takes_off(name):
     weights, attributes, shapes = SUMS[name]

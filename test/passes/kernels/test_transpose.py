@@ -90,7 +90,6 @@ def test_a_loop_with_other_ops_is_left_alone():
         assert "transpose-kernel" not in compiled.report.rewrites
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "dtype", [np.float64, np.int64, np.int16, np.float16, ml_dtypes.bfloat16, np.int8, np.uint8]
 )

@@ -97,7 +97,6 @@ def test_rows_of_known_number():
     _check(_model(8, 2, _LEQ, np.float32, rows=2001), np.float32, (2001,))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
 def test_doubles(modes):
     _check(_model(9, 2, modes, np.float64), np.float64, (1, 9))

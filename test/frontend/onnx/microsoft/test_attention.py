@@ -99,7 +99,6 @@ def test_multi_head_attention():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_a_buffer_of_keys():
     cases = Cases(opset=21, domains={DOMAIN: 1})
     one = [_floats(2, 1, 8) for _ in range(3)]
@@ -113,7 +112,6 @@ def test_a_buffer_of_keys():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_packed_forms():
     """ONNX Runtime has them on other devices; the same as the parts."""
     cases = Cases(opset=21, domains={DOMAIN: 1})
@@ -178,7 +176,6 @@ def test_grouped_queries_behind_a_cache():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_grouped_forms_behind_a_cache():
     """Masks, sinks, caps, windows and scores, in a cache of more rows than are in use."""
     cases = Cases(opset=21, domains={DOMAIN: 1})
@@ -204,7 +201,6 @@ def test_grouped_forms_behind_a_cache():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_grouped_norms_of_queries_and_keys():
     """ONNX Runtime has them on other devices; the same with the norms before the attention."""
     cases = Cases(opset=21, domains={DOMAIN: 1})

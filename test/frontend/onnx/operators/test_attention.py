@@ -105,7 +105,6 @@ def test_key_cache():
     _compare(cases)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
 def test_key_cache_of_other_types(dtype):
     """Keys that grow, in all that is said of them, and one that is not full."""
@@ -120,7 +119,6 @@ def test_key_cache_of_other_types(dtype):
     cases.compare_compiled_with_evaluation()
 
 
-@pytest.mark.long
 def test_cache_that_is_not_full():
     cases = Cases(opset=24)
     filled = np.array([3, 7], np.int64)
@@ -144,7 +142,6 @@ def _named(qkv: list[np.ndarray]) -> list[Feed]:
     ]
 
 
-@pytest.mark.long
 def test_short_masks_of_named_sizes():
     """Fewer keys, as many, or one, which hides the others."""
     for keys in (4, 7, 1):  # programs are equal, and compiled once
@@ -157,7 +154,6 @@ def test_short_masks_of_named_sizes():
         cases.compare_compiled_with_evaluation()
 
 
-@pytest.mark.long
 def test_a_short_mask_beside_a_cache():
     cases = Cases(opset=24)
     past = [Feed(_floats(2, 3, 6, size), [2, 3, "past", size]) for size in (4, 6)]
@@ -176,7 +172,6 @@ def _with_known_sizes(cases: Cases) -> Cases:
     return known
 
 
-@pytest.mark.long
 def test_masks_are_padded_or_cropped():
     """As the operator's function does it, from opset 24 on: ONNX Runtime 1.32 has kernels for
     opsets 23 and 24, which refuse other sizes than that of the keys, and runs the function at
@@ -239,7 +234,6 @@ def test_sizes_and_types():
     cases.compare_compiled_with_evaluation()
 
 
-@pytest.mark.long
 def test_values_and_masks_of_other_types():
     cases, same = Cases(opset=24), Cases(opset=24)
     q, k, v = _qkv()

@@ -85,7 +85,6 @@ def test_matmul():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_brain_floats_and_products_with_transposed():
     cases = Cases(opset=13)
     a, b = _floats(3, 64).astype(ml_dtypes.bfloat16), _floats(64, 5).astype(ml_dtypes.bfloat16)
@@ -133,7 +132,6 @@ EQUATIONS = [
 ]
 
 
-@pytest.mark.long
 def test_matrices_of_wide_floats():
     """A register tile of them is twice as large."""
     cases = Cases()
@@ -172,7 +170,6 @@ def test_einsum():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_batches_of_matrices_by_vectors():
     """Read by the rows of the matrices or by their columns; sizes that no tile divides."""
     cases = Cases()
@@ -205,7 +202,6 @@ def test_transposed_matrix_by_vector():
     compare_with_onnxruntime(build_model(nodes, inputs, ["y"]), feeds, tolerances={"y": 1e-5})
 
 
-@pytest.mark.long
 def test_einsum_that_onnxruntime_refuses():
     """Diagonals that are summed, and ellipses of different ranks."""
     cases = Cases(opset=12)

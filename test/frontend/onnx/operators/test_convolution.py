@@ -194,7 +194,6 @@ def test_conv_integer():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_conv_integer_zero_point_per_filter():
     cases = Cases(opset=10)
     x = _random.integers(0, 256, (1, 3, 6, 7)).astype(np.uint8)
@@ -210,7 +209,6 @@ def test_conv_integer_zero_point_per_filter():
     np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.long
 def test_conv_integer_of_named_channels_with_steps():
     """Differences of 16 bits, of which slices of slices are read with steps."""
     cases = Cases(opset=10)
@@ -332,7 +330,6 @@ def test_one_window_and_elements_behind_it():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("features", "group"), [(4, 1), (5, 5)])
 def test_one_window_of_an_image_of_bytes(features, group):
     """The backend may fail to bound the stack that a cast within such a convolution takes."""
@@ -355,7 +352,6 @@ def test_one_window_of_an_image_of_bytes(features, group):
             )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("channels", [1, "channels"])
 def test_pieces_apart_of_what_is_looked_up(channels):
     # The backend would compute all of the image anew for each window, with memory for it.

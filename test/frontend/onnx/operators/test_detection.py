@@ -43,7 +43,6 @@ def test_non_max_suppression():
     _suppressions().compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_rounds_select_the_same():
     """The program for GPUs, computed by a CPU."""
     cases = _suppressions()
@@ -74,7 +73,6 @@ def test_the_kernel_selects_the_same():
             np.testing.assert_array_equal(found, wanted)
 
 
-@pytest.mark.long
 def test_one_box_and_none():
     cases = Cases(opset=10)
     cases.add("NonMaxSuppression", _boxes(1, 1), _scores(1, 1, 1), const([3]), const([0.5]))

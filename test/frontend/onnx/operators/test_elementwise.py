@@ -170,7 +170,6 @@ def test_functions_of_floats_take_integers():
     shrinks.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_integer_operators_that_onnxruntime_lacks():
     cases = Cases(opset=22)
     for dtype in (np.int8, np.uint16):
@@ -219,7 +218,6 @@ def test_remainders_of_floats():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_remainders_are_exact():
     """Any f32, close to whole quotients, huge ones, and what has no remainder."""
     drawn = np.random.default_rng(0)
@@ -362,7 +360,6 @@ def test_casts_of_floats_stay_in_range():
     assert to_int32.tolist()[:6] == [0, 2**31 - 1, -(2**31), 2**31 - 1, -(2**31), 2**31 - 1]
 
 
-@pytest.mark.long
 def test_casts_to_and_from_bfloat16():
     cases = Cases(opset=22)
     x = np.concatenate([_normal(500, scale=99), np.float32([np.inf, np.nan, 5e4, 1e-30])])

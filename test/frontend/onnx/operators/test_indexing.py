@@ -102,7 +102,6 @@ def test_scatter():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_scatter_of_what_is_computed():
     """Operands that the backend would rather compute within the scatter, on its stack."""
     nodes = [
@@ -149,7 +148,6 @@ def test_places_outside():
     compare([rows[5][2]], [x[0] + 100], ["scattered"])
 
 
-@pytest.mark.long
 def test_places_far_outside():
     """The extremes of the index types, and what is computed from data that is not to be had."""
     x = np.arange(1, 13, dtype=np.float32).reshape(3, 4)
@@ -238,7 +236,6 @@ def test_k_is_checked_when_the_model_runs():
         run_compiled(cases.model(), cases.feeds)
 
 
-@pytest.mark.long
 def test_top_k_as_attribute():
     cases = Cases(opset=9)
     cases.add("TopK", _normal(3, 8), k=3, axis=0, outputs=2)
@@ -390,7 +387,6 @@ def test_best_of_those_above_a_threshold():
         compare_with_onnxruntime(model, feeds)
 
 
-@pytest.mark.long
 def test_two_that_count_positions():
     """Positions depend on no input: the backend counts them once, for both."""
     nodes = [
@@ -468,7 +464,6 @@ def test_every_other_element_read_at_computed_places(sizes):
     compare_with_onnxruntime(model, {"x": _normal(7, 6), "targets": np.array([1, 0, 1])})
 
 
-@pytest.mark.long
 def test_every_other_element_of_what_may_broadcast():
     nodes = [
         make_node("Slice", ["x", "begin", "end", "axis", "step"], ["some"]),

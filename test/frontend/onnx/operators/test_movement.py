@@ -61,7 +61,6 @@ def test_reshape_and_its_kind():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_old_forms():
     cases = Cases(opset=9)
     x = _normal(2, 1, 4)
@@ -146,7 +145,6 @@ def test_slice_at_places_from_data():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_slice_along_axes_and_by_steps_from_data():
     x = _normal(7, 8)
     feed = Feed(x, ["n", 8])
@@ -303,7 +301,6 @@ def test_sizes_computed_in_the_graph():
     compare_with_onnxruntime(model, {"x": _normal(3, 16)})
 
 
-@pytest.mark.long
 def test_sizes_in_rows():
     """Sizes are reshaped directly, and computed with."""
     nodes = [
@@ -446,7 +443,6 @@ def test_negative_sizes_are_refused(op_type, inputs):
         import_onnx(cases.model())
 
 
-@pytest.mark.long
 def test_center_crop_pad():
     cases = Cases(opset=18)
     x = _normal(4, 7, 3)

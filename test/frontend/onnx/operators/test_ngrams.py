@@ -37,7 +37,6 @@ def test_n_grams():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_longer_n_grams():
     cases = Cases(opset=9)
     pool = {"pool_int64s": [1, 1, 2, 0, 1, 2, 2, 2, 1], "ngram_counts": [0, 1, 3],
@@ -48,7 +47,6 @@ def test_longer_n_grams():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_many_n_grams():
     cases = Cases(opset=9)
     words = np.unique(_random.integers(-(1 << 40), 1 << 40, 200))
@@ -65,7 +63,6 @@ def test_many_n_grams():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_as_many_skipped_elements_as_there_can_be():
     cases = Cases(opset=9)
     x = _random.integers(2, 9, (4, 12))

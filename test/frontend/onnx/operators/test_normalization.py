@@ -49,7 +49,6 @@ def test_softmax():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_brain_floats():
     """bfloat16 is supported by neither ONNX Runtime nor the reference evaluator."""
     cases = Cases(opset=17)
@@ -126,7 +125,6 @@ def test_moments_that_are_used_apart():
     compare(run_compiled(model, feeds), expected, ["y", "s", "v"])
 
 
-@pytest.mark.long
 def test_sizes_that_only_the_scale_knows():
     cases = Cases(opset=23)
     scale, bias = const(_floats(6)), const(_floats(6))
@@ -136,7 +134,6 @@ def test_sizes_that_only_the_scale_knows():
     cases.compare_compiled_with_evaluation()
 
 
-@pytest.mark.long
 def test_parameters_whose_sizes_have_names_of_their_own():
     """Exporters write parameters like this if all sizes are dynamic."""
     x, scale, bias = _floats(3, 4, 5), _floats(5), _floats(4, 5)
@@ -200,7 +197,6 @@ def test_batch_normalization_by_position():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_batch_normalization_that_trains():
     cases = Cases(opset=15)
     for shape in [(2, 3, 4, 5), (4, 3)]:
@@ -270,7 +266,6 @@ def test_mean_variance_normalization():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_mean_variance_normalization_in_other_types():
     cases, x = Cases(opset=13), _floats(2, 3, 4, 5) + np.float32(5)
     y = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
@@ -300,7 +295,6 @@ def test_what_is_transposed_after_a_softmax():
         compare_with_onnxruntime(model, {"x": x})
 
 
-@pytest.mark.long
 def test_normalized_rows_multiplied_in_both_orders():
     """The backend would find the second product in the kernel, and fail to store one twice."""
     node = helper.make_node

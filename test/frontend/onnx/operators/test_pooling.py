@@ -140,7 +140,6 @@ def test_dilated_average_and_lp():
     cases.compare_compiled_with_evaluation()
 
 
-@pytest.mark.long
 def test_average_of_border_alone():
     """A dilated window skips the one row of the image: 0, with known and unknown sizes."""
     image = _floats(1, 2, 1, 4)
@@ -151,7 +150,6 @@ def test_average_of_border_alone():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_one_result_spread_over_unknown_sizes_and_another_not():
     """The largest elements are broadcast, and their positions are a result."""
     nodes = [
@@ -285,7 +283,6 @@ def test_one_window_and_elements_behind_it():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_places_in_one_window_and_elements_behind_it():
     cases = Cases(opset=21)
     line = np.array([[[1, 2, 3, 0, 9]]], np.float32)
@@ -319,7 +316,6 @@ def test_sums_over_one_number():
     compare_with_onnxruntime(model, {"shape": np.array([2, 1, 5, 4])})
 
 
-@pytest.mark.long
 def test_three_axes_of_which_two_have_names():
     cases = Cases(opset=19)
     x = Feed(_floats(2, 3, 1, 3, 5), ["m", "n", 1, "h", "w"])

@@ -171,7 +171,6 @@ def test_products_that_cancel_leave_nothing():
     np.testing.assert_array_equal(found[1], (i @ w) * s + t)
 
 
-@pytest.mark.long
 def test_scales_that_are_powers_of_two():
     cases = Cases(opset=25)
     powers = np.array([[126, 128, 127], [125, 127, 129]], np.uint8).view(ml_dtypes.float8_e8m0fnu)
@@ -270,7 +269,6 @@ def test_windows_of_unknown_size_whose_weights_have_a_zero_point(groups, weights
         compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("features", [1, 3])
 @pytest.mark.parametrize("size", [(1, 1, 3, "n"), (1, 1, "n", 3), ("n", 1, 3, 3)], ids=str)
 def test_one_channel_along_one_axis(size, features):
@@ -284,7 +282,6 @@ def test_one_channel_along_one_axis(size, features):
         compare(compiled.run(None, feeds), evaluate(model, feeds), ["y"])
 
 
-@pytest.mark.long
 def test_blocks_of_a_computed_matrix():
     """Constant scales of a tensor of unknown size are a part of unknown size."""
     nodes = [

@@ -58,7 +58,6 @@ ACTIVATIONS = {
 }
 
 
-@pytest.mark.long
 def test_activations():
     cases = Cases()
     for name, (alpha, beta) in ACTIVATIONS.items():
@@ -119,7 +118,6 @@ def test_a_batch_may_come_first(op_type, gates, states):
     compare(evaluate(first.model(), first.feeds), expected, first.outputs)
 
 
-@pytest.mark.long
 def test_halves_and_doubles():
     cases = Cases()
     for dtype, tolerance in ((np.float16, 4e-3), (np.float64, 1e-6)):

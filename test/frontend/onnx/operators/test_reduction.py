@@ -85,7 +85,6 @@ def test_means_of_integers_are_cut_towards_zero():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_booleans_have_any_and_all():
     cases = Cases(opset=20)
     x = np.array([[True, False], [True, True], [False, False]])
@@ -234,7 +233,6 @@ def test_running_sums():
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_running_sums_of_nothing_and_of_small_floats():
     cases = Cases(opset=14)
     cases.add("CumSum", np.zeros((0, 3), np.float32), const(0))
@@ -270,7 +268,6 @@ def test_one_reduction_in_two_shapes(op_type):
     compare_with_onnxruntime(model, {"x": x})
 
 
-@pytest.mark.long
 def test_one_reduction_in_two_orders_by_way_of_others():
     nodes = [
         helper.make_node("ReduceL1", ["x", "axes"], ["y"], keepdims=1),

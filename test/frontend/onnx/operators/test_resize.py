@@ -139,7 +139,6 @@ def test_scales_that_leave_a_fraction(is_named):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_align_corners_of_pytorch():
     """``interpolate(arange(4), scale_factor=0.6 or 1.7, align_corners=True)``"""
     row = np.arange(4, dtype=np.float32)[None]
@@ -164,7 +163,6 @@ def test_sizes_are_products_in_f32(is_named):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("is_named", [long(False), True])
 def test_nearest_by_whole_factors(is_named):
     """Elements are repeated or left out, where the coordinates allow that. Of two factors, one is
@@ -186,7 +184,6 @@ def test_nearest_by_whole_factors(is_named):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_scales_that_change_no_size():
     """No axis gets another size: a copy, whatever the scales. With antialias, this goes for each
     axis. A crop is cropped nevertheless, which ONNX Runtime leaves out."""
@@ -207,7 +204,6 @@ def test_scales_that_change_no_size():
     np.testing.assert_allclose(evaluate(crops.model(), crops.feeds)[0], [[1, 1.5, 2]])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("dims", [None, long(["n", 1, "h", "w"])])
 def test_integers_with_antialias(dims):
     """Rounded, halves up, where sums without antialias are cut off, as in ONNX Runtime; that
@@ -231,7 +227,6 @@ def test_integers_with_antialias(dims):
             assert distance.max() < 0.501
 
 
-@pytest.mark.long
 def test_ties_of_nearest():
     """14.5 is the coordinate of element 4 of 6 from 20, less in f32: a tie nevertheless."""
     row = np.arange(20, dtype=np.float32)[None]
@@ -248,7 +243,6 @@ def test_ties_of_nearest():
     assert evaluate(cases.model(), cases.feeds)[0].ravel()[4] == 14
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("opset", [7, 9])
 def test_upsample(opset):
     cases = Cases(opset=opset)
@@ -261,7 +255,6 @@ def test_upsample(opset):
     cases.compare_with_onnxruntime()
 
 
-@pytest.mark.long
 def test_upsample_by_two_attributes():
     cases = Cases(opset=1)
     cases.add("Upsample", X, height_scale=2.0, width_scale=3.0)
@@ -270,7 +263,6 @@ def test_upsample_by_two_attributes():
     np.testing.assert_array_equal(y, X.repeat(2, axis=2).repeat(3, axis=3))
 
 
-@pytest.mark.long
 def test_opset_10_and_11():
     for opset, mode in ((10, "nearest"), (10, "linear")):
         cases = Cases(opset=opset)
