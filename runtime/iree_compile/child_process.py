@@ -6,11 +6,10 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-_TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 _HEARTBEAT = 0.2  # seconds between two progress events
 _PAUSE = 0.02  # seconds between two looks at processes, where the system does not report their ends
 
@@ -27,13 +26,13 @@ class ProgressEvent:
 class Child:
     """A process to run: its command, and the file that keeps its output.
 
-    The process keeps its temporary files in the folder `temporary`, where those of a killed process
-    remain. Its standard input is the descriptor `stdin`, or empty.
+    It has the environment of this process, with the variables in `environment`. Its standard input
+    is the descriptor `stdin`, or empty.
     """
 
     command: Sequence[str]
     log: Path
-    temporary: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
     stdin: int | None = None
 
 
@@ -44,10 +43,10 @@ def run_child(
     stage: str,
     timeout: float | None = None,
     progress: Callable[[ProgressEvent], None] | None = None,
-    temporary: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> int | None:
     """Run a `Child`; return its exit code, or ``None`` on a timeout: see `run_children`."""
-    child = Child(command, log, temporary)
+    child = Child(command, log, environment or {})
     return run_children([child], stage=stage, timeout=timeout, progress=progress)[0]
 
 
@@ -96,9 +95,6 @@ def run_children(
 
 
 def _start(child: Child) -> subprocess.Popen:
-    environment = dict(os.environ)
-    if child.temporary is not None:
-        environment |= dict.fromkeys(_TEMPORARY, str(child.temporary))
     # Output goes to a file: a pipe could fill up, memory could run out. The process leads a process
     # group of its own, so that its children (a linker) can be killed with it.
     with child.log.open("wb") as sink:
@@ -108,7 +104,7 @@ def _start(child: Child) -> subprocess.Popen:
             stdout=sink,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env=environment,
+            env={**os.environ, **child.environment},
         )
 
 

@@ -17,6 +17,7 @@ from ..cache.keys import is_self_contained, program_key
 from ..launch_plan.listed_plan import LISTING_FLAGS, LISTING_FOLDER, add_plan
 from ..targets import Target
 from ..targets.base import Flags
+from .backend_environment import backend_environment
 from .child_process import Child, ProgressEvent, describe_exit, run_child, run_children
 from .diagnostics import summarize
 from .executables import find_executable
@@ -210,7 +211,7 @@ class _Call:
         command = [compiler, _UNVERIFIED, *arguments, *groups.flags]
         children = [
             *groups.children(self.compiler, (_UNVERIFIED, *self.flags)),
-            Child(command, run.log, self.folder, groups.stdin),
+            Child(command, run.log, backend_environment(self.folder), groups.stdin),
         ]
         codes = run_children(
             children, stage="backend", timeout=self._seconds_left(), progress=self.progress,
@@ -259,7 +260,7 @@ class _Call:
             first = [*first, *LISTING_FLAGS, f"{LISTING_FOLDER}{self._listing}"]
         return run_child(
             [compiler, *first, *arguments], run.log, stage="backend", timeout=self._seconds_left(),
-            progress=self.progress, temporary=temporary,
+            progress=self.progress, environment=backend_environment(temporary),
         )  # fmt: skip
 
     def _seconds_left(self) -> float | None:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from .backend_environment import backend_environment
 from .child_process import Child
 from .executables import find_executable
 from .input_program import InputProgram, SharedKernel
@@ -119,7 +120,7 @@ class KernelGroups:
                     *("-o", str(self._file(number, "so"))),
                 ],
                 self._file(number, "txt"),
-                self._temporary(number),
+                backend_environment(self._temporary(number)),
             )
             for number in range(len(self))
         ]
