@@ -27,11 +27,11 @@ tokens itself: its logit is 0."""
 
 
 def write_folder(folder: Path, *, tokenizer: bool) -> Path:
-    """Write the model to `folder`: a Qwen 2, whose embedding is not used for the logits."""
-    tensors = tiny.tensors("qwen2")
+    """Write the model to `folder`: one layer of a Qwen 2, whose logits do not use the embedding."""
+    tensors = tiny.tensors("qwen2", layers=1)
     for name, scale in (("token_embd.weight", np.inf), ("output.weight", 0)):
         tensors[name] = _with_scale(tensors[name], POISON, scale)
-    metadata = {**tiny.metadata("qwen2"), "qwen2.context_length": CONTEXT}
+    metadata = {**tiny.metadata("qwen2", layers=1), "qwen2.context_length": CONTEXT}
     file: Any = tiny.MemoryFile(metadata, tensors)
     write_gguf_folder(file, folder, tokenizer=tokenizer)
     return folder

@@ -168,10 +168,11 @@ def memory_file(architecture: str, seed: int = 0, layers: int = LAYERS) -> Any:
 
 
 def write_model_folder(
-    folder: Path, architecture: str = "llama", *, tokenizer: bool = False, context: int = CONTEXT
-) -> Path:
+    folder: Path, architecture: str = "llama", *, tokenizer: bool = False, context: int = CONTEXT,
+    layers: int = LAYERS,
+) -> Path:  # fmt: skip
     """Write a tiny model to `folder`, with or without a tokenizer; return the folder."""
-    file = memory_file(architecture)
+    file = memory_file(architecture, layers=layers)
     file._values[f"{architecture}.context_length"] = context
     write_folder(file, folder, tokenizer=tokenizer)
     return folder

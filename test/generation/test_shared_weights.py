@@ -24,7 +24,7 @@ def said():
 @pytest.fixture(scope="module")
 def own_folder(tmp_path_factory):
     """A model, and a cache for its steps."""
-    return write_model_folder(tmp_path_factory.mktemp("model"))
+    return write_model_folder(tmp_path_factory.mktemp("model"), layers=1)
 
 
 @pytest.fixture

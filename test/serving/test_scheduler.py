@@ -430,9 +430,10 @@ def test_the_beginning_of_any_prompt(model, monkeypatch):
         request, alone[name] = request_for(tokens, GREEDY)
         scheduler.submit([request])
         run_all(scheduler)
-    scheduler = Scheduler(model, 2)
+    scheduler = Scheduler(model, SLOTS)
+    occupied = [request_for(prompt(2, seed), GREEDY, count=60) for seed in range(9, 7 + SLOTS)]
     made = [request_for(each, GREEDY) for each in (long, other, [*long, 9, 8], other)]
-    scheduler.submit([request for request, _ in made])
+    scheduler.submit([request for request, _ in (*occupied, *made)])
     run_all(scheduler)
     names = ("long", "other", "more", "other")
     for (_, recorder), name in zip(made, names, strict=True):
