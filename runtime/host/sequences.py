@@ -89,11 +89,14 @@ def _index(position: Any, last: int, sequence: list[Any]) -> int:
 
 @host_op("SplitToSequence")
 def split_to_sequence(*, axis: int = 0, keepdims: int = 1) -> Callable[..., list[np.ndarray]]:
-    """Views of `x`, one for each part."""
+    """Views of `x`, one for each part.
+
+    ONNX Runtime leaves out the axis where parts have one row each because a scalar says so, too.
+    """
 
     def cut(x: np.ndarray, split: np.ndarray | None = None) -> list[np.ndarray]:
         moved = np.moveaxis(x, axis, 0)
-        if split is None and not keepdims:
+        if not keepdims and (split is None or (split.ndim == 0 and split == 1)):
             return [moved[index, ...] for index in range(len(moved))]
         ends = range(1, len(moved) + 1) if split is None else _ends(split, len(moved))
         back = axis % x.ndim

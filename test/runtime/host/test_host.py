@@ -338,7 +338,7 @@ def test_sequences_that_are_empty():
 @pytest.mark.parametrize(
     ("split", "settings"),
     [(None, {"axis": 1}), (None, {"axis": -1, "keepdims": 0}), (2, {"axis": 1}), (5, {}),
-     ([2, 0, 1], {"axis": -1})],
+     ([2, 0, 1], {"axis": -1}), (1, {"axis": 1, "keepdims": 0})],
 )  # fmt: skip
 def test_pieces(split, settings):
     names = ["x"] if split is None else ["x", "split"]
