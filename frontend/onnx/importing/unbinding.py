@@ -1,71 +1,113 @@
 """Sequences of the elements along an axis, of which each is taken by its position.
 
-PyTorch's exporter writes ``unbind`` so where the axis has a name.
+PyTorch's exporter writes ``unbind`` so where the axis has a name. A scripted loop over a tensor
+takes an element in each round.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import helper, numpy_helper
 
-from .model_nodes import node_name
+from ....onnx_names import read_names, subgraphs
+from .model_nodes import node_name, overridable
 
 _DOMAINS = ("", "ai.onnx")
 
+_Splits = Mapping[str, onnx.NodeProto]
+
 
 def without_unbinding(model: onnx.ModelProto) -> onnx.ModelProto:
-    """`model` with ``Gather(x, i)`` in place of ``SequenceAt(SplitToSequence(x), i)``.
+    """`model` with ``Gather(x, i)`` in place of ``SequenceAt(SplitToSequence(x), i)``, in graphs of
+    nodes, too, and the size of the axis in place of the length of the sequence.
 
     Other uses of a sequence keep it. Elements of more than one row (`split`, `keepdims`) are left
     alone.
     """
-    splits = {node.output[0]: node for node in model.graph.node if _unbinds(node)}
-    if not any(_takes_from(node, splits) for node in model.graph.node):
+    ones = {*_ones(model)}
+    splits = {node.output[0]: node for node in model.graph.node if _unbinds(node, ones)}
+    if not any(_reads(model.graph, splits)):
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for index, node in enumerate(copy.graph.node):
         node.name = node_name(node, index)
-    nodes = [_taken(node, splits) for node in copy.graph.node]
-    used = {name for node in nodes for name in node.input}
-    used |= {output.name for output in copy.graph.output}
-    used |= {name for node in nodes for name in _read_inside(node)}
-    kept = [node for node in nodes if not _unbinds(node) or node.output[0] in used]
+    _rewrite(copy.graph, splits)
+    used = {output.name for output in copy.graph.output}
+    used |= {name for node in copy.graph.node for name in read_names(node)}
+    kept = [n for n in copy.graph.node if n.output[0] not in splits or n.output[0] in used]
     del copy.graph.node[:]
     copy.graph.node.extend(kept)
     return copy
 
 
-def _unbinds(node: onnx.NodeProto) -> bool:
-    """Return whether `node` makes a sequence of all elements along an axis."""
-    named = [name for name in node.input if name]
-    whole = _is(node, "SplitToSequence") and len(named) == len(node.output) == 1
-    return whole and bool(node.input[0]) and _attribute(node, "keepdims", 1) == 0
+def _ones(model: onnx.ModelProto) -> Iterator[str]:
+    """Names of scalars that are the constant 1."""
+    overridden = overridable(model)
+    for tensor in model.graph.initializer:
+        if tensor.name not in overridden and _is_one(tensor):
+            yield tensor.name
+    for node in model.graph.node:
+        if _is(node, "Constant") and any(_is_one(each.t) for each in node.attribute):
+            yield node.output[0]
 
 
-def _takes_from(node: onnx.NodeProto, splits: Mapping[str, onnx.NodeProto]) -> bool:
-    """Return whether `node` takes an element of one of the sequences `splits`."""
-    return _is(node, "SequenceAt") and len(node.input) == 2 and node.input[0] in splits
+def _is_one(tensor: onnx.TensorProto) -> bool:
+    is_integer = tensor.data_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+    return is_integer and not tensor.dims and numpy_helper.to_array(tensor) == 1
 
 
-def _taken(node: onnx.NodeProto, splits: Mapping[str, onnx.NodeProto]) -> onnx.NodeProto:
-    """`node`, or what takes the same element of no sequence."""
+def _unbinds(node: onnx.NodeProto, ones: set[str]) -> bool:
+    """Return whether `node` makes a sequence of all elements along an axis.
+
+    ONNX Runtime leaves out the axis if a scalar splits it into single rows, too.
+    """
+    if not _is(node, "SplitToSequence") or len(node.output) != 1 or not node.input[0]:
+        return False
+    split = node.input[1] if len(node.input) > 1 else ""
+    return (not split or split in ones) and _attribute(node, "keepdims", 1) == 0
+
+
+def _takes_from(node: onnx.NodeProto, splits: _Splits) -> bool:
+    """Return whether `node` takes an element of one of the sequences `splits`, or its length."""
+    operands = {"SequenceAt": 2, "SequenceLength": 1}.get(node.op_type)
+    return node.domain in _DOMAINS and len(node.input) == operands and node.input[0] in splits
+
+
+def _reads(graph: onnx.GraphProto, splits: _Splits) -> Iterator[bool]:
+    """For each node of `graph`, and of graphs within it: whether it takes from `splits`."""
+    for node in graph.node:
+        yield _takes_from(node, splits)
+        for inner in subgraphs(node):
+            yield from _reads(inner, splits)
+
+
+def _rewrite(graph: onnx.GraphProto, splits: _Splits) -> None:
+    nodes = [new for node in graph.node for new in _taken(node, splits)]
+    for node in nodes:
+        for inner in subgraphs(node):
+            _rewrite(inner, splits)
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _taken(node: onnx.NodeProto, splits: _Splits) -> Iterator[onnx.NodeProto]:
+    """`node`, or what takes the same of no sequence."""
     if not _takes_from(node, splits):
-        return node
-    split = splits[node.input[0]]
-    inputs, axis = [split.input[0], node.input[1]], _attribute(split, "axis", 0)
-    return helper.make_node("Gather", inputs, list(node.output), node.name, axis=axis)
-
-
-def _read_inside(node: onnx.NodeProto) -> set[str]:
-    """Names that the nodes of the graphs of `node` read."""
-    found: set[str] = set()
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                found |= {*inner.input, *_read_inside(inner)}
-            found |= {output.name for output in graph.output}
-    return found
+        yield node
+        return
+    split, outputs = splits[node.input[0]], list(node.output)
+    source, axis = split.input[0], _attribute(split, "axis", 0)
+    if _is(node, "SequenceAt"):
+        inputs = [source, node.input[1]]
+        yield helper.make_node("Gather", inputs, outputs, node.name, axis=axis)
+        return
+    shape, at = f"{outputs[0]}/shape", f"{outputs[0]}/axis"
+    position = numpy_helper.from_array(np.array(axis))
+    yield helper.make_node("Shape", [source], [shape], shape)
+    yield helper.make_node("Constant", [], [at], at, value=position)
+    yield helper.make_node("Gather", [shape, at], outputs, node.name, axis=0)
 
 
 def _is(node: onnx.NodeProto, op_type: str) -> bool:
