@@ -17,6 +17,8 @@ MAX_ROUNDS = 64
 
 _DOMAINS = ("", "ai.onnx")
 _INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL)
+_FIRST_WITH_AXES = 13
+"""The opset since which the axes of an Unsqueeze are an operand."""
 _LOOP_INPUTS = 2
 """Inputs of a Loop, and of its body, before the carried values."""
 
@@ -74,6 +76,9 @@ class _Lists:
         self.known: dict[str, list[str]] = {}
         self.changed = False
         self._constants: dict[str, int] = {}
+        self._opset = max(
+            (o.version for o in model.opset_import if o.domain in _DOMAINS), default=1
+        )
         overridden = overridable(model)
         for tensor in model.graph.initializer:
             if tensor.name not in overridden:
@@ -98,9 +103,9 @@ class _Lists:
         elif (elements := self._elements(node)) is not None:
             self.known[node.output[0]] = elements
         elif _is_taken(node) and node.input[0] in self.known:
-            taken = self._taken(node, self.known[node.input[0]])
-            self.changed |= taken is not node
-            return [taken]
+            taken = list(self._taken(node, self.known[node.input[0]]))
+            self.changed |= taken != [node]
+            return taken
         return [node]
 
     def _note_constant(self, node: onnx.NodeProto) -> None:
@@ -147,21 +152,35 @@ class _Lists:
         at = at + length if at < 0 else at
         return at if 0 <= at < count else None
 
-    def _taken(self, node: onnx.NodeProto, elements: Sequence[str]) -> onnx.NodeProto:
-        """The node that gives the result of `node`, whose sequence has the `elements`."""
-        outputs = list(node.output)
+    def _taken(self, node: onnx.NodeProto, elements: list[str]) -> Iterator[onnx.NodeProto]:
+        """The nodes that give the result of `node`, whose sequence has the `elements`."""
         if _is(node, "SequenceLength"):
-            return _constant(np.array(len(elements)), outputs[0], node.name)
-        if _is(node, "ConcatFromSequence"):
-            attributes = {each.name: each.i for each in node.attribute}
-            if attributes.get("new_axis", 0) or not elements:
-                return node
-            axis = attributes["axis"]
-            return helper.make_node("Concat", elements, outputs, node.name, axis=axis)
-        at = self._position(node.input[1], len(elements), len(elements))
-        if at is None:
-            return node
-        return helper.make_node("Identity", [elements[at]], outputs, node.name)
+            yield _constant(np.array(len(elements)), node.output[0], node.name)
+        elif _is(node, "ConcatFromSequence"):
+            yield from self._joined(node, elements) if elements else [node]
+        else:
+            at = self._position(node.input[1], len(elements), len(elements))
+            inputs, outputs = [] if at is None else [elements[at]], list(node.output)
+            taken = helper.make_node("Identity", inputs, outputs, node.name)
+            yield taken if inputs else node
+
+    def _joined(self, node: onnx.NodeProto, elements: list[str]) -> Iterator[onnx.NodeProto]:
+        """The concatenation of `elements`, along an axis that `node` may add."""
+        attributes = {each.name: each.i for each in node.attribute}
+        axis, parts = attributes["axis"], elements
+        if attributes.get("new_axis", 0):
+            parts = [f"{node.output[0]}/{position}" for position in range(len(elements))]
+            for element, part in zip(elements, parts, strict=True):
+                yield from self._unsqueezed(element, part, axis)
+        yield helper.make_node("Concat", parts, list(node.output), node.name, axis=axis)
+
+    def _unsqueezed(self, element: str, result: str, axis: int) -> Iterator[onnx.NodeProto]:
+        if self._opset < _FIRST_WITH_AXES:
+            yield helper.make_node("Unsqueeze", [element], [result], result, axes=[axis])
+            return
+        axes = f"{result}/axes"
+        yield _constant(np.array([axis]), axes, axes)
+        yield helper.make_node("Unsqueeze", [element, axes], [result], result)
 
     # Loops
 

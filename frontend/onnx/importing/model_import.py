@@ -16,10 +16,9 @@ from ....mlir import create_context, ir
 from .choices import Answers, Choices, Settled, settle
 from .dimension_names import without_names
 from .importer import Importer
-from .listed_sequences import without_listed
 from .loading import Source, load_model
 from .model_nodes import overridable, override
-from .unbinding import without_unbinding
+from .sequences import without_sequences
 
 logger = logging.getLogger("graphc")
 
@@ -83,7 +82,7 @@ def _load(
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
     model = without_names(override(model, overridden), independent_dims)
-    return without_unbinding(without_listed(model)), folder
+    return without_sequences(model), folder
 
 
 def _answers(

@@ -14,13 +14,12 @@ from ..importing.choices import Answers
 from ..importing.dimension_names import without_names
 from ..importing.importer import Scope
 from ..importing.initializers import settle_initializers
-from ..importing.listed_sequences import without_listed
 from ..importing.loading import Source, load_model
 from ..importing.model_import import report_oddities, settle_choices, verify
 from ..importing.model_nodes import choose_outputs, node_name, overridable, override
 from ..importing.node_order import in_order
 from ..importing.opsets import domain_of
-from ..importing.unbinding import without_unbinding
+from ..importing.sequences import without_sequences
 from .host_types import spell
 from .inlining import inline_functions
 from .lookups import split_lookups
@@ -205,7 +204,7 @@ def _prepare(
         model.CopyFrom(source)
     model = without_names(override(model, overridden), independent_dims)
     inline_functions(model)
-    model = without_unbinding(without_listed(model))
+    model = without_sequences(model)
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)

@@ -38,10 +38,10 @@ def _round(declared):
     return helper.make_graph(nodes, "round", inputs, outputs)
 
 
-def _model(nodes, outputs, **inputs):
+def _model(nodes, outputs, opset=17, **inputs):
     nodes = [helper.make_node(*node[:3], **(node[3] if len(node) > 3 else {})) for node in nodes]
     given = {"x": (np.float32, ["n", 6]), **inputs}
-    return build_model(nodes, given, outputs, CONSTANTS, opset=17)
+    return build_model(nodes, given, outputs, CONSTANTS, opset=opset)
 
 
 def _check(model, feed=None, is_native=True):
@@ -107,14 +107,22 @@ def test_inserted_and_erased():
     _check(_model(nodes, ["y", "z"]))
 
 
+@pytest.mark.parametrize("opset", [11, 17])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_stacked(axis, opset):
+    nodes = [
+        ("SequenceConstruct", ["x", "x"], ["s"]),
+        ("ConcatFromSequence", ["s"], ["y"], {"axis": axis, "new_axis": 1}),
+    ]
+    _check(_model(nodes, ["y"], opset=opset))
+
+
 @pytest.mark.parametrize(
     "nodes",
     [
         [("SequenceConstruct", ["x", "x"], ["s"]), ("SequenceAt", ["s", "i"], ["y"])],
         [("SequenceEmpty", [], ["none"]), ("Loop", ["i", "holds", "none"], ["s"],
          {"body": _round([])}), ("SequenceAt", ["s", "zero"], ["y"])],
-        [("SequenceConstruct", ["x", "x"], ["s"]),
-         ("ConcatFromSequence", ["s"], ["y"], {"axis": 0, "new_axis": 1})],
     ],
 )  # fmt: skip
 def test_what_is_not_known_stays(nodes):

@@ -1,0 +1,15 @@
+"""Models without the sequences that tensors can take the place of."""
+
+import onnx
+
+from .listed_sequences import without_listed
+from .stacked_sequences import without_stacked
+from .unbinding import without_unbinding
+
+
+def without_sequences(model: onnx.ModelProto) -> onnx.ModelProto:
+    """`model`, or a copy with tensors in place of sequences.
+
+    Loops come first: what they fill may begin with elements that are listed.
+    """
+    return without_unbinding(without_listed(without_stacked(model)))
