@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numerics import build_model
 from onnx import helper
 
 import graphc
@@ -99,3 +100,18 @@ def test_elements_along_named_axes(axis):
             indices = np.random.default_rng(1).integers(-extent, extent, sizes)
             found = model.run(None, {"x": x, "i": indices})[0]
             np.testing.assert_array_equal(found, np.take_along_axis(x, indices % extent, axis))
+
+
+@pytest.mark.parametrize(("length", "is_kernel"), [("m", True), (6, False)])
+def test_elements_that_the_backend_reads(length, is_kernel):
+    """With named sizes, the kernel gathers them, too; else they are fused with what reads them."""
+    types = {"x": (np.float32, [4, "m"]), "i": (np.int64, [4, length]), "b": (np.float32, [4, 1])}
+    nodes = [
+        helper.make_node("GatherElements", ["x", "i"], ["taken"], axis=1),
+        helper.make_node("Add", ["taken", "b"], ["y"]),
+    ]
+    x, i, b = _drawn(np.float32, 4, 6), _drawn(np.int64, 4, 6) % 6, _drawn(np.float32, 4, 1)
+    with graphc.compile(build_model(nodes, types, ["y"])) as compiled:
+        assert ("gather-kernel" in compiled.report.rewrites) == is_kernel
+        found = compiled.run(None, {"x": x, "i": i, "b": b})[0]
+    np.testing.assert_array_equal(found, np.take_along_axis(x, i, 1) + b)
