@@ -124,10 +124,37 @@ def loop(trip_count=None, condition=None, *initial, node, body):
     if known is not None:
         limit, condition = limit if known else 0, None
     any_rank = _of_any_rank(node, body)
+    for number, step in _counter_steps(initial, node, body):
+        if number not in node.loop_history.refuted:
+            node.loop_history.steps.setdefault(number, step)
     with _of_one_rank():
         return graph.loop(
             initial, iterate, node.fresh_name, limit, condition, node.loop_history, any_rank
         )
+
+
+def _counter_steps(
+    initial: Sequence[ir.Value], node: Node, body: GraphProto
+) -> Iterator[tuple[int, int]]:
+    """Carried integers to which the `body` of a Loop adds a constant, by number, and that constant:
+    what a first import that knows no counters would refuse may depend on them."""
+    makers = {name: each for each in body.node for name in each.output}
+    pairs = zip(body.input[_LOOP_INPUTS:], body.output[1:], strict=False)
+    for number, (before, after) in enumerate(pairs):
+        add = makers.get(after.name)
+        if add is None or add.op_type != "Add" or before.name not in add.input:
+            continue
+        name = next((each for each in add.input if each != before.name), before.name)
+        while name in makers and makers[name].op_type in ("Identity", "CastLike"):
+            name = makers[name].input[0]
+        type_ = graph.type_of(initial[number])
+        if name in makers or type_.rank or not np.issubdtype(type_.dtype, np.integer):
+            continue
+        with contextlib.suppress(UnsupportedError):
+            step = node.lookup(name)
+            known = graph.known_sizes(step)
+            if known is not None and isinstance(known[0], int) and not graph.type_of(step).rank:
+                yield number, known[0]
 
 
 @contextlib.contextmanager

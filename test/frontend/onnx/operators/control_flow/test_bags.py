@@ -58,3 +58,60 @@ def test_bags(body):
                 "table": floats(20, 9),
             }
             compare(compiled.run(None, feeds), run_onnxruntime(model, feeds), ["y"])
+
+
+OFFSETS = """
+    rows = Gather <axis: int = 0> (table, ids)
+    length = Shape (ids)
+    bounds = Concat <axis: int = 0> (offsets, length)
+    bags = Size (offsets)
+    zero = Constant <value_int: int = 0> ()
+    one = Constant <value_int: int = 1> ()
+    two = Constant <value_int: int = 2> ()
+    flat = Constant <value_ints: ints = [-1]> ()
+    axis = Constant <value_ints: ints = [0]> ()
+    goes = Less (zero, bags)
+    {before}
+    last, parts = Loop ("", goes, zero{none}) <body: graph = b (int64 i, bool c, n{part}) => (d, m, all) {{
+        first = Reshape (n, flat)
+        step = CastLike (one, first)
+        next = Add (first, step)
+        start = Slice (bounds, first, next)
+        behind = Add (next, step)
+        end = Slice (bounds, next, behind)
+        chosen = Slice (rows, start, end)
+        {body}
+        all = {collected}
+        increment = CastLike (one, n)
+        m = Add (n, increment)
+        d = Less (m, bags)
+    }}>
+    y = {joined} (parts)
+"""  # noqa: E501
+SCANNED = {
+    "before": "",
+    "none": "",
+    "part": "",
+    "collected": "Identity (row)",
+    "joined": "Identity",
+}
+
+
+def _check_offsets(results, is_native=True, **form):
+    given = "(int64[n] ids, int64[bags] offsets, float[20, 9] table)"
+    model = parse(f"{given} => {results}", OFFSETS.format(**form))
+    with contextlib.closing(graphc.compile(model, target="interpret")) as compiled:
+        assert all(part.native for part in compiled.parts) == is_native
+        for offsets in ([0, 3, 4, 9], [0], [0, 0, 12]):
+            feeds = {
+                "ids": np.arange(12) * 7 % 20,
+                "offsets": np.array(offsets),
+                "table": floats(20, 9),
+            }
+            compare(compiled.run(None, feeds), run_onnxruntime(model, feeds), ["y"])
+
+
+def test_slices_from_lists_by_a_counter():
+    """The number of starts of a slice is known where the counter is."""
+    row = "row = ReduceSum <keepdims: int = 0> (chosen, axis)"
+    _check_offsets("(float[bags, 9] y)", body=row, **SCANNED)
