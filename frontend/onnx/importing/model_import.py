@@ -82,7 +82,7 @@ def _load(
 ) -> tuple[onnx.ModelProto, Path | None]:
     model, folder = load_model(source)
     model = without_names(override(model, overridden), independent_dims)
-    return without_sequences(model), folder
+    return without_sequences(model, joins=True), folder
 
 
 def _answers(

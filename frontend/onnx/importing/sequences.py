@@ -7,9 +7,10 @@ from .stacked_sequences import without_stacked
 from .unbinding import without_unbinding
 
 
-def without_sequences(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_sequences(model: onnx.ModelProto, joins: bool = False) -> onnx.ModelProto:
     """`model`, or a copy with tensors in place of sequences.
 
-    Loops come first: what they fill may begin with elements that are listed.
+    Loops come first: what they fill may begin with elements that are listed. With `joins`, nodes
+    that join what they fill take a tensor: the importer alone knows these, and may refuse them.
     """
-    return without_unbinding(without_listed(without_stacked(model)))
+    return without_unbinding(without_listed(without_stacked(model, joins)))

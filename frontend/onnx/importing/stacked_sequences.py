@@ -1,7 +1,8 @@
 """Sequences that a loop fills, a tensor in each round, and that are stacked behind it.
 
 PyTorch's exporter writes lists of scripted loops so. Tensors that are stacked have one shape, as
-those have of which a Loop makes an output along which the rounds are counted.
+those have of which a Loop makes an output along which the rounds are counted. Tensors that are
+joined along an axis may differ in its size: the importer refuses those that do.
 """
 
 import string
@@ -21,27 +22,33 @@ _LOOP_INPUTS = 2
 _READERS = ("ConcatFromSequence", "SequenceAt", "SequenceLength")
 
 
-def without_stacked(model: onnx.ModelProto) -> onnx.ModelProto:
+def without_stacked(model: onnx.ModelProto, joins: bool = False) -> onnx.ModelProto:
     """`model` with scan outputs of loops in place of the sequences that these fill.
 
     Such a sequence is made of tensors that are known, or of none, and each round appends one.
     Behind the loop, a ``ConcatFromSequence`` stacks it along a new axis; others may read its
-    length, and elements. Sequences of strings are left alone.
+    length, and elements. Sequences of strings are left alone. With `joins`, those that others join
+    along an axis are replaced, too: a ``ConcatFromSequence`` takes the scan output then.
     """
-    if not any(map(_stacks, model.graph.node)):
+    if not any(_stacks(node) or (joins and _joins(node)) for node in model.graph.node):
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     graph = copy.graph
     for index, node in enumerate(graph.node):
         node.name = node_name(node, index)
-    before = _Sequences(graph)
+    before = _Sequences(graph, joins)
     nodes = [new for node in graph.node for new in before.rewritten(node)]
     if not before.stacks:
         return model
     del graph.node[:]
     graph.node.extend(_used(nodes, graph.output))
     return copy
+
+
+def has_joins(model: onnx.ModelProto) -> bool:
+    """Return whether `model` joins the elements of a sequence along an axis that they have."""
+    return any(map(_joins, model.graph.node))
 
 
 def _is(node: onnx.NodeProto, *op_types: str) -> bool:
@@ -56,6 +63,10 @@ def _stacks(node: onnx.NodeProto) -> bool:
     return _is(node, "ConcatFromSequence") and bool(_attribute(node, "new_axis", 0))
 
 
+def _joins(node: onnx.NodeProto) -> bool:
+    return _is(node, "ConcatFromSequence") and not _stacks(node)
+
+
 def _used(
     nodes: Sequence[onnx.NodeProto], outputs: Sequence[onnx.ValueInfoProto]
 ) -> list[onnx.NodeProto]:
@@ -68,7 +79,8 @@ def _used(
 class _Sequences:
     """The sequences of a graph that loops fill, and their stacks by name."""
 
-    def __init__(self, graph: onnx.GraphProto):
+    def __init__(self, graph: onnx.GraphProto, joins: bool):
+        self._joins = joins
         self.stacks: dict[str, str] = {}
         self._makers = {
             node.output[0]: node
@@ -96,7 +108,12 @@ class _Sequences:
         places = [
             place
             for place, name in enumerate(loop.input[_LOOP_INPUTS:])
-            if name in self._makers and self._is_stacked(loop.output[place]) and _fills(body, place)
+            if name in self._makers
+            and (
+                self._is_stacked(loop.output[place])
+                or (not self._makers[name].input and self._is_joined(loop.output[place]))
+            )
+            and _fills(body, place)
         ]
         sequences = [loop.output[place] for place in places]
         initial = [self._makers[loop.input[_LOOP_INPUTS + place]] for place in places]
@@ -112,12 +129,19 @@ class _Sequences:
         it than its elements and its length."""
         readers = self._readers.get(name, [])
         readable = all(
-            _is(node, *_READERS)
-            and node.input[0] == name
-            and (_stacks(node) or not _is(node, "ConcatFromSequence"))
-            for node in readers
+            _is(node, *_READERS) and node.input[0] == name and not _joins(node) for node in readers
         )
         return readable and any(map(_stacks, readers)) and name not in self._outputs
+
+    def _is_joined(self, name: str) -> bool:
+        """True if nothing but joins see the sequence `name`, and these may be replaced."""
+        readers = self._readers.get(name, [])
+        return (
+            bool(readers)
+            and self._joins
+            and all(map(_joins, readers))
+            and name not in self._outputs
+        )
 
 
 def _holds_numbers(empty: onnx.NodeProto) -> bool:
@@ -183,6 +207,9 @@ def _read(node: onnx.NodeProto, stack: str) -> Iterator[onnx.NodeProto]:
         yield _node("Shape", [stack], shape, shape)
         yield _node("Constant", [], first, first, value=numpy_helper.from_array(np.array(0)))
         yield _node("Gather", [shape, first], result, node.name, axis=0)
+    elif _joins(node):
+        axis = _attribute(node, "axis", 0)
+        yield _node("ConcatFromSequence", [stack], result, node.name, axis=axis)
     elif axis := _attribute(node, "axis", 0):
         yield _node("Einsum", [stack], result, node.name, equation=_moved(axis))
     else:

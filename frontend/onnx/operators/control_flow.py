@@ -182,6 +182,19 @@ def _trip_count(value: ir.Value, node: Node) -> int | Dim:
     return maximum(known[0], 0)
 
 
+@onnx_op("ConcatFromSequence", since=11)
+def concat_from_sequence(rounds, *, axis):
+    """The tensors that a Loop appends to a sequence, joined along an axis; `rounds` are the results
+    of its iterations, which stand for the sequence (`importing.stacked_sequences`)."""
+    loop, (count, *shape) = graph.graph_op(rounds.owner), graph.type_of(rounds).shape
+    inner = loop.own_names if isinstance(loop, graph.ForOp | graph.WhileOp) else frozenset()
+    if any(isinstance(size, Dim) and size.symbols() & inner for size in shape):
+        raise UnsupportedError("elements of the sequence may differ in size")
+    axis = normalize_axis(axis, len(shape))
+    shape[axis] = count * shape[axis]
+    return graph.reshape(_arranged(rounds, axis, reverse=0), shape=shape)
+
+
 @onnx_op("Scan", since=9)
 def scan(
     *inputs,

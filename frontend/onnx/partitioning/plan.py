@@ -20,6 +20,7 @@ from ..importing.model_nodes import choose_outputs, node_name, overridable, over
 from ..importing.node_order import in_order
 from ..importing.opsets import domain_of
 from ..importing.sequences import without_sequences
+from ..importing.stacked_sequences import has_joins
 from .host_types import spell
 from .inlining import inline_functions
 from .lookups import split_lookups
@@ -124,10 +125,13 @@ def place_nodes(
     A model that compiles as a whole is not divided into parts, in which more nodes may be refused.
     Unless `one_program` is required, ranks that depend on sizes do not prevent that.
     """
-    model, folder = _prepare(source)
-    placement = _settled(model, folder, dims or {}, why_not)
-    if _is_native(placement):
-        return placement.nodes
+    for joins in (True, False):
+        model, folder = _prepare(source, joins=joins)
+        placement = _settled(model, folder, dims or {}, why_not)
+        if _is_native(placement):
+            return placement.nodes
+        if not has_joins(model):
+            break
     if placement.has_choices and not one_program and not _is_cheap_on_host(placement):
         answers = settle_choices(model, folder, dims or {}).first
         assumed = _place(model, folder, dims or {}, {}, why_not, answers)
@@ -195,16 +199,20 @@ def _place(
 
 
 def _prepare(
-    source: Source, overridden: Collection[str] = (), independent_dims: Collection[str] = ()
+    source: Source,
+    overridden: Collection[str] = (),
+    independent_dims: Collection[str] = (),
+    joins: bool = False,
 ) -> tuple[onnx.ModelProto, Path | None]:
-    """The model with its functions in place of their calls, and a name for every node."""
+    """The model with its functions in place of their calls, and a name for every node; `joins` is
+    that of `without_sequences`."""
     model, folder = load_model(source)
     if isinstance(source, onnx.ModelProto):
         model = onnx.ModelProto()
         model.CopyFrom(source)
     model = without_names(override(model, overridden), independent_dims)
     inline_functions(model)
-    model = without_sequences(model)
+    model = without_sequences(model, joins)
     settle_initializers(model.graph)
     for index, node in enumerate(model.graph.node):
         node.name = node_name(node, index)

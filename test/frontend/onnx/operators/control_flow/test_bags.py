@@ -95,6 +95,13 @@ SCANNED = {
     "collected": "Identity (row)",
     "joined": "Identity",
 }
+JOINED = {
+    "before": "none = SequenceEmpty ()",
+    "none": ", none",
+    "part": ", so_far",
+    "collected": "SequenceInsert (so_far, row)",
+    "joined": "ConcatFromSequence <axis: int = 0>",
+}
 
 
 def _check_offsets(results, is_native=True, **form):
@@ -115,3 +122,15 @@ def test_slices_from_lists_by_a_counter():
     """The number of starts of a slice is known where the counter is."""
     row = "row = ReduceSum <keepdims: int = 0> (chosen, axis)"
     _check_offsets("(float[bags, 9] y)", body=row, **SCANNED)
+
+
+@pytest.mark.parametrize(
+    ("body", "is_native"),
+    [
+        ("row = ReduceSum <keepdims: int = 1> (chosen, axis)", True),
+        ("row = Identity (chosen)", False),
+    ],
+)
+def test_bags_that_are_joined(body, is_native):
+    """As PyTorch's dynamo exporter writes them. Rows of different number are joined by the host."""
+    _check_offsets("(float[rows, 9] y)", is_native, body=body, **JOINED)
