@@ -3,6 +3,7 @@
 import onnx
 
 from .listed_sequences import without_listed
+from .repeated_rows import without_repeats
 from .stacked_sequences import without_stacked
 from .unbinding import without_unbinding
 
@@ -13,4 +14,4 @@ def without_sequences(model: onnx.ModelProto, joins: bool = False) -> onnx.Model
     Loops come first: what they fill may begin with elements that are listed. With `joins`, nodes
     that join what they fill take a tensor: the importer alone knows these, and may refuse them.
     """
-    return without_unbinding(without_listed(without_stacked(model, joins)))
+    return without_unbinding(without_listed(without_stacked(without_repeats(model), joins)))
