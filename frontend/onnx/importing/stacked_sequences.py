@@ -13,37 +13,59 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ....onnx_names import read_names
+from ....onnx_names import read_names, subgraphs
 from .model_nodes import node_name
 
 _DOMAINS = ("", "ai.onnx")
 _LOOP_INPUTS = 2
 """Inputs of a Loop, and of its body, before the carried values."""
+_WITH_POSITION = 3
+"""Operands of a SequenceInsert that says where."""
 _READERS = ("ConcatFromSequence", "SequenceAt", "SequenceLength")
 
 
 def without_stacked(model: onnx.ModelProto, joins: bool = False) -> onnx.ModelProto:
     """`model` with scan outputs of loops in place of the sequences that these fill.
 
-    Such a sequence is made of tensors that are known, or of none, and each round appends one.
-    Behind the loop, a ``ConcatFromSequence`` stacks it along a new axis; others may read its
-    length, and elements. Sequences of strings are left alone. With `joins`, those that others join
-    along an axis are replaced, too: a ``ConcatFromSequence`` takes the scan output then.
+    Such a sequence is made of tensors that are known, or of none, and each round inserts one, all
+    of them at the end or all at the front. The loop may be in a graph of a node. Behind it, a
+    ``ConcatFromSequence`` stacks the sequence along a new axis; others may read its length, and
+    elements. Sequences of strings are left alone. With `joins`, those that others join along an
+    axis are replaced, too: a ``ConcatFromSequence`` takes the scan output then.
     """
-    if not any(_stacks(node) or (joins and _joins(node)) for node in model.graph.node):
+    if not any(_stacks(node) or (joins and _joins(node)) for node in _all_nodes(model.graph)):
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
-    graph = copy.graph
-    for index, node in enumerate(graph.node):
+    for index, node in enumerate(copy.graph.node):
         node.name = node_name(node, index)
-    before = _Sequences(graph, joins)
-    nodes = [new for node in graph.node for new in before.rewritten(node)]
-    if not before.stacks:
-        return model
+    return copy if _rewrite(copy.graph, joins) else model
+
+
+def _rewrite(graph: onnx.GraphProto, joins: bool) -> bool:
+    """Replace the sequences of `graph`, and of graphs within it; return whether there are any."""
+    inner = [_rewrite(each, joins) for node in graph.node for each in subgraphs(node)]
+    sequences = _Sequences(graph, joins)
+    nodes = [new for node in graph.node for new in sequences.rewritten(node)]
+    if not sequences.stacks:
+        return any(inner)
+    kept = [_copied(node) for node in _used(nodes, graph.output)]
     del graph.node[:]
-    graph.node.extend(_used(nodes, graph.output))
+    graph.node.extend(kept)
+    return True
+
+
+def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
     return copy
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from _all_nodes(inner)
 
 
 def has_joins(model: onnx.ModelProto) -> bool:
@@ -93,6 +115,7 @@ class _Sequences:
             for name in read_names(node):
                 self._readers.setdefault(name, []).append(node)
         self._outputs = {output.name for output in graph.output}
+        self._zeros = {*_zeros(graph)}
 
     def rewritten(self, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
         """The nodes that take the place of `node`."""
@@ -109,20 +132,40 @@ class _Sequences:
             place
             for place, name in enumerate(loop.input[_LOOP_INPUTS:])
             if name in self._makers
-            and (
-                self._is_stacked(loop.output[place])
-                or (not self._makers[name].input and self._is_joined(loop.output[place]))
-            )
-            and _fills(body, place)
+            and len(loop.output) == len(body.output) - 1
+            and self._is_replaced(loop.output[place], self._makers[name], _inserted(body, place))
+            and self._fills(body, place)
         ]
-        sequences = [loop.output[place] for place in places]
-        initial = [self._makers[loop.input[_LOOP_INPUTS + place]] for place in places]
+        behind: list[onnx.NodeProto] = []
+        for place in places:
+            name, maker = loop.output[place], self._makers[loop.input[_LOOP_INPUTS + place]]
+            self.stacks[name] = f"{name}/stack"
+            is_reversed = len(_inserted(body, place).input) == _WITH_POSITION
+            behind += _stacked(name, self.stacks[name], list(maker.input), is_reversed)
         for place in reversed(places):
             _scan(loop, body, place)
         yield loop
-        for name, maker in zip(sequences, initial, strict=True):
-            self.stacks[name] = f"{name}/stack"
-            yield from _stacked(name, self.stacks[name], list(maker.input))
+        yield from behind
+
+    def _is_replaced(self, name: str, maker: onnx.NodeProto, inserted: onnx.NodeProto) -> bool:
+        """True if the readers of the sequence `name` are content with a stack. What is joined is
+        the very result of a loop, whose type tells the importer if the elements differ in size."""
+        is_plain = not maker.input and len(inserted.input) < _WITH_POSITION
+        return self._is_stacked(name) or (is_plain and self._is_joined(name))
+
+    def _fills(self, body: onnx.GraphProto, place: int) -> bool:
+        """True if the `body` of a loop inserts into the sequence at `place`, at one end, and does
+        nothing else with it."""
+        before, after = body.input[_LOOP_INPUTS + place].name, body.output[1 + place].name
+        node = _inserted(body, place)
+        if not _is(node, "SequenceInsert") or node.input[0] != before:
+            return False
+        zeros = self._zeros | {*_zeros(body)}
+        if len(node.input) == _WITH_POSITION and node.input[2] not in zeros:
+            return False
+        reads = Counter(name for node in body.node for name in read_names(node))
+        reads.update(output.name for output in body.output)
+        return reads[before] == reads[after] == 1
 
     def _is_stacked(self, name: str) -> bool:
         """True if elements of the sequence `name` must have one shape, and others see no more of
@@ -148,31 +191,28 @@ def _holds_numbers(empty: onnx.NodeProto) -> bool:
     return _attribute(empty, "dtype", onnx.TensorProto.FLOAT) != onnx.TensorProto.STRING
 
 
-def _appended(body: onnx.GraphProto, place: int) -> onnx.NodeProto | None:
-    """The node that appends to the carried value at `place`, which becomes the result there."""
-    before, after = body.input[_LOOP_INPUTS + place].name, body.output[1 + place].name
-    for node in body.node:
-        if _is(node, "SequenceInsert") and list(node.output) == [after]:
-            is_last = len(node.input) == 2 or not node.input[2]
-            return node if is_last and node.input[0] == before else None
-    return None
+def _zeros(graph: onnx.GraphProto) -> Iterator[str]:
+    """Names of the integers 0 of `graph` that no call gives."""
+    inputs = {info.name for info in graph.input}
+    tensors = [(each.name, each) for each in graph.initializer if each.name not in inputs]
+    for node in graph.node:
+        if _is(node, "Constant"):
+            tensors += [(node.output[0], each.t) for each in node.attribute if each.name == "value"]
+    for name, tensor in tensors:
+        is_integer = tensor.data_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+        if is_integer and not tensor.dims and numpy_helper.to_array(tensor) == 0:
+            yield name
 
 
-def _fills(body: onnx.GraphProto, place: int) -> bool:
-    """True if the `body` of a loop appends to the sequence at `place`, and does nothing else with
-    it."""
-    if _appended(body, place) is None:
-        return False
-    reads = Counter(name for node in body.node for name in read_names(node))
-    reads.update(output.name for output in body.output)
-    before, after = body.input[_LOOP_INPUTS + place].name, body.output[1 + place].name
-    return reads[before] == reads[after] == 1
+def _inserted(body: onnx.GraphProto, place: int) -> onnx.NodeProto:
+    """The node that makes the result at `place` of the `body` of a loop, or one that is none."""
+    after = body.output[1 + place].name
+    return next((each for each in body.node if after in each.output), onnx.NodeProto())
 
 
 def _scan(loop: onnx.NodeProto, body: onnx.GraphProto, place: int) -> None:
     """Make a scan output, the last one, of the carried sequence at `place`."""
-    node = _appended(body, place)
-    assert node is not None, "the body appends to it"
+    node = _inserted(body, place)
     element = node.input[1]
     node.op_type = "Identity"
     del node.input[:]
@@ -185,16 +225,28 @@ def _scan(loop: onnx.NodeProto, body: onnx.GraphProto, place: int) -> None:
     loop.output.append(f"{sequence}/rounds")
 
 
-def _stacked(sequence: str, stack: str, first: list[str]) -> Iterator[onnx.NodeProto]:
+def _stacked(
+    sequence: str, stack: str, first: list[str], is_reversed: bool
+) -> Iterator[onnx.NodeProto]:
     """The `stack` of a `sequence` that had elements before the loop, `first`."""
     rounds = f"{sequence}/rounds"
+    if is_reversed:
+        bounds = {"last": -1, "front": np.iinfo(np.int64).min, "along": 0, "back": -1}
+        names = [f"{sequence}/{name}" for name in bounds]
+        for name, bound in zip(names, bounds.values(), strict=True):
+            yield _node(
+                "Constant", [], name, name, value=numpy_helper.from_array(np.array([bound]))
+            )
+        scanned, rounds = rounds, f"{sequence}/reversed"
+        yield _node("Slice", [scanned, *names], rounds, rounds)
     if not first:
         yield _node("Identity", [rounds], stack, stack)
         return
     known, head = f"{sequence}/known", f"{sequence}/first"
     yield _node("SequenceConstruct", first, known, known)
     yield _node("ConcatFromSequence", [known], head, head, axis=0, new_axis=1)
-    yield _node("Concat", [head, rounds], stack, stack, axis=0)
+    parts = [rounds, head] if is_reversed else [head, rounds]
+    yield _node("Concat", parts, stack, stack, axis=0)
 
 
 def _read(node: onnx.NodeProto, stack: str) -> Iterator[onnx.NodeProto]:

@@ -11,7 +11,7 @@ from graphc.frontend.onnx.importing.stacked_sequences import without_stacked
 X = np.arange(30, dtype=np.float32).reshape(5, 2, 3)
 CONSTANTS = {
     "count": np.int64(4), "holds": np.bool_(True), "one": np.int64(1), "last": np.int64(-1),
-    "start": np.ones((2, 3), np.float32), "limit": np.float32(60),
+    "zero": np.int64(0), "start": np.ones((2, 3), np.float32), "limit": np.float32(60),
 }  # fmt: skip
 STACK = ("ConcatFromSequence", ["parts"], ["y"], {"axis": 0, "new_axis": 1})
 EMPTY = ("SequenceEmpty", [], ["none"])
@@ -75,6 +75,28 @@ def test_elements_before_the_loop():
     _check(_model([first, _loop("two"), STACK], ["y", "total"]))
 
 
+def test_elements_at_the_front():
+    first = ("SequenceConstruct", ["start"], ["some"])
+    _check(_model([EMPTY, _loop(insert=["zero"]), STACK], ["y", "total"]))
+    _check(_model([first, _loop("some", insert=["zero"]), STACK], ["y", "total"]))
+
+
+def test_a_loop_in_a_branch():
+    nodes = [
+        helper.make_node(*node[:3], **(node[3] if node[3:] else {}))
+        for node in [EMPTY, _loop(), STACK]
+    ]
+    other = [helper.make_node("Identity", ["x"], ["z"])]
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            made, name, [], [helper.make_empty_tensor_value_info(y)]
+        )
+        for name, made, y in (("then", nodes, "y"), ("else", other, "z"))
+    }
+    branch = [("Size", ["x"], ["size"]), ("Greater", ["size", "one"], ["is_large"])]
+    _check(_model([*branch, ("If", ["is_large"], ["w"], branches)], ["w"]))
+
+
 def test_elements_and_length_of_what_is_stacked():
     nodes = [
         EMPTY, _loop(), STACK,
@@ -91,7 +113,7 @@ def test_elements_and_length_of_what_is_stacked():
         [_loop(), ("SequenceAt", ["parts", "one"], ["y"])],  # elements may differ in shape
         [_loop(), ("ConcatFromSequence", ["parts"], ["y"], {"axis": 0})],
         [_loop(), STACK, ("SequenceErase", ["parts"], ["less"])],
-        [_loop(insert=["zero"]), STACK],
+        [_loop(insert=["one"]), STACK],
     ],
 )
 def test_other_sequences_stay(nodes):
