@@ -27,10 +27,10 @@ def without_listed(model: onnx.ModelProto) -> onnx.ModelProto:
     """`model` with the elements of sequences that are known in place of what takes them.
 
     Those of empty sequences and such that are made of tensors, into which tensors are inserted, or
-    from which elements are erased, at known positions; a Loop of a known number of rounds that
-    carries such is unrolled.
+    from which elements are erased, at known positions. A Loop of a known number of rounds that
+    carries such is unrolled; another one carries the elements, if their number stays.
     """
-    if not any(map(_is_taken, model.graph.node)):
+    if not any(map(_is_taken, _all_nodes(model.graph))):
         return model
     lists = _Lists(model)
     nodes = lists.rewritten(model.graph.node)
@@ -49,6 +49,13 @@ def _is(node: onnx.NodeProto, *op_types: str) -> bool:
 
 def _is_taken(node: onnx.NodeProto) -> bool:
     return _is(node, "SequenceAt", "SequenceLength", "ConcatFromSequence")
+
+
+def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in subgraphs(node):
+            yield from _all_nodes(inner)
 
 
 def _without_unused(
@@ -97,7 +104,7 @@ class _Lists:
     def _visit(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
         """The nodes that take the place of `node`, which is noted."""
         if _is(node, "Loop"):
-            return self._unrolled(node)
+            return self._unrolled(node) or self._spread(node) or [node]
         if _is(node, "Constant", "Identity"):
             self._note_constant(node)
         elif (elements := self._elements(node)) is not None:
@@ -185,18 +192,95 @@ class _Lists:
     # Loops
 
     def _unrolled(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
-        """The rounds of a Loop that carries a known sequence, one after the other."""
+        """The rounds of a Loop that carries a known sequence, one after the other; none if their
+        number is not known."""
         carried = list(node.input[_LOOP_INPUTS:])
         if not any(name in self.known for name in carried):
-            return [node]
+            return []
         before = dict(self.known), dict(self._constants), self.changed
         try:
             nodes = list(self._rounds(node, carried))
         except _UnknownError:
             self.known, self._constants, self.changed = before
-            return [node]
+            return []
         self.changed = True
         return nodes
+
+    def _spread(self, loop: onnx.NodeProto) -> list[onnx.NodeProto]:
+        """The Loop with the elements of known sequences as carried values, and their sequences
+        behind it; none if a round may change the number of elements."""
+        body = next(each.g for each in loop.attribute if each.name == "body")
+        places = [
+            place
+            for place, name in enumerate(loop.input[_LOOP_INPUTS:])
+            if self.known.get(name) and len(loop.output) == len(body.output) - 1
+        ]
+        while places:
+            before = dict(self.known), dict(self._constants), self.changed
+            nodes = self._body_of_elements(loop, body, places)
+            results = [body.output[1 + place].name for place in places]
+            wrong = [
+                place
+                for place, result in zip(places, results, strict=True)
+                if len(self.known.get(result, ())) != self._count(loop, place)
+            ]
+            if not wrong:
+                self.changed = True
+                return list(self._carrying_elements(loop, body, nodes, places))
+            self.known, self._constants, self.changed = before
+            places = [place for place in places if place not in wrong]
+        return []
+
+    def _count(self, loop: onnx.NodeProto, place: int) -> int:
+        return len(self.known[loop.input[_LOOP_INPUTS + place]])
+
+    def _body_of_elements(
+        self, loop: onnx.NodeProto, body: onnx.GraphProto, places: Sequence[int]
+    ) -> list[onnx.NodeProto]:
+        """The nodes of the `body` of a Loop, which takes elements of the sequences at `places`."""
+        for place in places:
+            inner = body.input[_LOOP_INPUTS + place].name
+            self.known[inner] = [f"{inner}/{n}" for n in range(self._count(loop, place))]
+        nodes = [
+            helper.make_node("SequenceConstruct", self.known[name], [name], name)
+            for name in (body.input[_LOOP_INPUTS + place].name for place in places)
+        ]
+        for position, node in enumerate(body.node):
+            name = f"{loop.name}/{node_name(node, position)}"
+            nodes += self._visit(_renamed(node, name, lambda name: name))
+        return nodes
+
+    def _carrying_elements(
+        self,
+        loop: onnx.NodeProto,
+        body: onnx.GraphProto,
+        nodes: list[onnx.NodeProto],
+        places: Sequence[int],
+    ) -> Iterator[onnx.NodeProto]:
+        inputs, outputs = list(body.input), list(body.output)
+        given, results = list(loop.input), list(loop.output)
+        behind: list[onnx.NodeProto] = []
+        for place in reversed(places):
+            after = outputs[1 + place].name
+            names = [f"{after}/{n}" for n in range(self._count(loop, place))]
+            pairs = list(zip(self.known[after], names, strict=True))
+            nodes += [helper.make_node("Identity", [a], [b], b) for a, b in pairs]
+            outputs[1 + place : 2 + place] = [onnx.ValueInfoProto(name=name) for name in names]
+            at = slice(_LOOP_INPUTS + place, _LOOP_INPUTS + place + 1)
+            inputs[at] = [onnx.ValueInfoProto(name=n) for n in self.known[inputs[at][0].name]]
+            given[at] = self.known[given[at][0]]
+            sequence = results[place] or f"{loop.name}/{after}"
+            results[place : place + 1] = elements = [f"{sequence}/{n}" for n in range(len(names))]
+            self.known[sequence] = elements
+            behind.append(helper.make_node("SequenceConstruct", elements, [sequence], sequence))
+        made = onnx.GraphProto()
+        made.CopyFrom(body)
+        kept = _without_unused(nodes, self, outputs)
+        for old, new in ((made.node, kept), (made.input, inputs), (made.output, outputs)):
+            del old[:]
+            old.extend(new)
+        yield helper.make_node("Loop", given, results, loop.name, body=made)
+        yield from behind
 
     def _rounds(self, node: onnx.NodeProto, carried: list[str]) -> Iterator[onnx.NodeProto]:
         body = next(each.g for each in node.attribute if each.name == "body")

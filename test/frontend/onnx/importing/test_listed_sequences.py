@@ -107,6 +107,55 @@ def test_inserted_and_erased():
     _check(_model(nodes, ["y", "z"]))
 
 
+def _states(at):
+    """A round that replaces an element of a list by the sum of the others."""
+    nodes = [
+        helper.make_node("SequenceAt", ["before", "zero"], ["a"]),
+        helper.make_node("SequenceAt", ["before", at], ["b"]),
+        helper.make_node("Add", ["a", "b"], ["c"]),
+        helper.make_node("SequenceErase", ["before", "zero"], ["less"]),
+        helper.make_node("SequenceInsert", ["less", "c", "one"], ["after"]),
+        helper.make_node("Identity", ["goes"], ["goes_on"]),
+    ]
+    sequence = helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))
+    inputs = [
+        helper.make_tensor_value_info("number", TensorProto.INT64, []),
+        helper.make_tensor_value_info("goes", TensorProto.BOOL, []),
+        helper.make_value_info("before", sequence),
+    ]
+    outputs = [
+        helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+        helper.make_value_info("after", sequence),
+    ]
+    return helper.make_graph(nodes, "round", inputs, outputs)
+
+
+@pytest.mark.parametrize(("at", "is_native"), [("last", True), ("which", False)])
+def test_a_list_of_states(at, is_native):
+    """A loop of an unknown number of rounds carries the elements of a list. An element that data
+    choose is taken of the list."""
+    nodes = [
+        ("Neg", ["x"], ["m"]),
+        ("SequenceConstruct", ["x", "m", "x"], ["s"]),
+        ("Loop", ["count", "", "s"], ["states"], {"body": _states(at)}),
+        ("SequenceAt", ["states", "one"], ["y"]),
+        ("SequenceLength", ["states"], ["length"]),
+    ]
+    model = _model(nodes, ["y", "length"], count=(np.int64, []), which=(np.int64, []))
+    for count in (0, 3):
+        _check(model, {"x": X, "count": np.array(count), "which": np.array(1)}, is_native)
+
+
+def test_a_list_that_grows_is_carried():
+    nodes = [
+        ("SequenceConstruct", ["x"], ["s"]),
+        ("Loop", ["count", "holds", "s"], ["parts"], {"body": _round([])}),
+        ("SequenceAt", ["parts", "last"], ["y"]),
+    ]
+    model = _model(nodes, ["y"], count=(np.int64, []))
+    assert without_listed(model) is model
+
+
 @pytest.mark.parametrize("opset", [11, 17])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_stacked(axis, opset):
