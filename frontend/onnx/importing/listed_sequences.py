@@ -275,10 +275,10 @@ class _Lists:
             behind.append(helper.make_node("SequenceConstruct", elements, [sequence], sequence))
         made = onnx.GraphProto()
         made.CopyFrom(body)
-        kept = _without_unused(nodes, self, outputs)
-        for old, new in ((made.node, kept), (made.input, inputs), (made.output, outputs)):
-            del old[:]
-            old.extend(new)
+        del made.node[:], made.input[:], made.output[:]
+        made.node.extend(_without_unused(nodes, self, outputs))
+        made.input.extend(inputs)
+        made.output.extend(outputs)
         yield helper.make_node("Loop", given, results, loop.name, body=made)
         yield from behind
 

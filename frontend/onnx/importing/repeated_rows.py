@@ -6,6 +6,7 @@ element i of the list says.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import onnx
@@ -184,7 +185,7 @@ def _gathered(repeat: _Repeat, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]
     """The nodes that give the result of `node`, which joins what is repeated."""
     (result,) = node.output
 
-    def made(op_type: str, inputs: list[str], part: str, **attributes: object) -> onnx.NodeProto:
+    def made(op_type: str, inputs: list[str], part: str, **attributes: Any) -> onnx.NodeProto:
         name = f"{result}/{part}"
         return helper.make_node(op_type, inputs, [name], name, **attributes)
 

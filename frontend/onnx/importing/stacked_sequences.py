@@ -8,6 +8,7 @@ joined along an axis may differ in its size: the importer refuses those that do.
 import string
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -278,6 +279,6 @@ def _moved(axis: int) -> str:
 
 
 def _node(
-    op_type: str, inputs: Sequence[str], output: str, name: str, **attributes: object
+    op_type: str, inputs: Sequence[str], output: str, name: str, **attributes: Any
 ) -> onnx.NodeProto:
     return helper.make_node(op_type, inputs, [output], name, **attributes)
