@@ -5,6 +5,7 @@ below are those of loops in a kernel that LLVM vectorizes, on one core of a serv
 (Sapphire Rapids).
 """
 
+import contextlib
 from collections.abc import Iterable
 
 from ...dialects import graph
@@ -21,6 +22,7 @@ MOST = 30_000_000
 ASSUMED_COUNT = 100
 """The number of iterations to assume of a loop that its condition alone ends."""
 
+_SMALL_SIZES = 1, 2, 3
 _MULTIPLICATION = 50
 _ELEMENT = 700
 _MOVED = 1000
@@ -86,12 +88,16 @@ def is_in_kernel(op: ir.Operation) -> bool:
 
 
 def at_least(cost: Cost) -> int:
-    """The value of `cost` if all sizes that only the run knows are 1."""
+    """The value of `cost` if all sizes that only the run knows are 1, or the next number for which
+    it divides by no 0; 0 if there is none."""
     if isinstance(cost, int):
         return cost
-    value = cost.evaluate(dict.fromkeys(cost.symbols(), 1))
-    assert isinstance(value, int)
-    return value
+    for size in _SMALL_SIZES:
+        with contextlib.suppress(ZeroDivisionError):
+            value = cost.evaluate(dict.fromkeys(cost.symbols(), size))
+            assert isinstance(value, int)
+            return value
+    return 0
 
 
 class _UnknownCost(Exception):
