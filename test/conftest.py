@@ -46,8 +46,8 @@ LONGEST = tuple(
     HERE / name
     for name in (
         "test_gpu_targets.py",
-        "test_vulkan.py",
         "passes/cpu/test_int8_kernels.py",
+        "test_vulkan.py",
         "conformance/test_cuda_suite.py",
         "frontend/onnx/operators/test_attention.py",
         "passes/cpu/test_direct_convolution.py",
@@ -67,11 +67,14 @@ LONGEST = tuple(
         "fuzz/test_fuzz.py",
         "passes/cpu/test_winograd.py",
         "generation/test_generator.py",
+        "generation/test_shared_weights.py",
+        "serving/test_scheduler.py",
         "frontend/onnx/operators/test_indexing.py",
         "passes/linalg/workarounds/test_faults.py",
     )
 )
-"""The files that take longest, 12 s of one processor and more, in that order."""
+"""The files that take longest, 12 s of one processor and more, in that order. Those that make what
+others find, the suite of ONNX or a language model, are not beside these."""
 
 
 def pytest_collection_modifyitems(items):

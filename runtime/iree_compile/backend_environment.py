@@ -31,7 +31,7 @@ FOLDERS = (
 def backend_environment(temporary: Path) -> dict[str, str]:
     """The variables of a process that keeps its temporary files in `temporary`, where those of a
     killed one remain. Libraries that the user preloads are not replaced."""
-    variables = dict.fromkeys(_TEMPORARY, str(temporary))
+    variables: dict[str, str] = dict.fromkeys(_TEMPORARY, str(temporary))
     if sys.platform == "linux" and _PRELOAD not in os.environ and (files := _find_allocator()):
         variables[_PRELOAD] = ":".join(map(str, files))
     return variables

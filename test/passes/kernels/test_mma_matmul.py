@@ -86,7 +86,7 @@ def test_tiles_fit(context, tile, dtype, products):
     """Every tile computes a border, with fewer stages too, and fits into shared memory."""
     assert tile.shared_bytes(dtype.itemsize) <= 99 * 1024
     rng = np.random.default_rng(0)
-    m, n, k = tile.rows + 1, tile.columns - 8, 2 * tile.k + 8
+    m, n, k = tile.rows - 7, tile.columns - 8, 2 * tile.k + 8
     a, b = (rng.standard_normal(s).astype(dtype) for s in ((m, k), (n, k)))
     y = run(context, MmaShape(m, n, k, dtype, tile, products=products), a, b)
     bound = 5e-7 if products == 3 else 1e-3
