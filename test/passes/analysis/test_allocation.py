@@ -12,6 +12,7 @@ from graphc.passes.analysis.arena import allocation
 from graphc.passes.analysis.liveness import liveness
 from graphc.runtime import load
 from graphc.runtime.targets.cpu_features import host_vector_bits
+from harness.marks import long
 
 
 class Nodes:
@@ -194,7 +195,7 @@ def test_a_run_allocates_what_is_predicted(made):
     assert predicted == pytest.approx(measured, rel=0.02)
 
 
-@pytest.mark.parametrize("made", [TRANSFORMER, joined, rows_joined, branches])
+@pytest.mark.parametrize("made", [TRANSFORMER, long(joined), long(rows_joined), branches])
 def test_a_run_of_one_dispatch_at_a_time_allocates_what_is_predicted(made):
     """The other models are chains, of which nothing runs side by side."""
     predicted, measured = peaks(made(), side_by_side=False)

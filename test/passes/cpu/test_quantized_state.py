@@ -113,8 +113,14 @@ def test_one_sequence_as_onnxruntime(unit):
         _compare(compiled.run(None, feeds), session.run(None, feeds))
 
 
-@none_or_own_unit
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(
+    ("unit", "shared"),
+    [
+        (unit, shared) if (unit, shared) in ((OWN, False), ("none", True)) else long(unit, shared)
+        for unit in BITS
+        for shared in (False, True)
+    ],
+)
 def test_several_sequences(unit, shared, monkeypatch):
     """Each has its own range; threads share sequences, or the panels of each step."""
     _require(unit)
@@ -143,7 +149,7 @@ CPUS = {"haswell": "pmadd.ub.sw", "alderlake": "dpbusd.256", "icelake-server": "
 """CPUs, and what multiplies integers on them."""
 
 
-@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("cpu", [long(cpu) if cpu != "alderlake" else cpu for cpu in CPUS])
 def test_strict_multiplies_integers(cpu, tmp_path):
     """Sums of integers are exact, and the weights those of the model; also in code for CPUs that
     this one is not."""
