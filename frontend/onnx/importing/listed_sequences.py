@@ -11,11 +11,11 @@ from onnx import helper, numpy_helper
 
 from ....onnx_names import read_names, subgraphs
 from .model_nodes import node_name, overridable
+from .node_matching import ONNX_DOMAINS, all_nodes, is_op
 
 MAX_ROUNDS = 64
 """Rounds of a loop that are written one after the other, at most."""
 
-_DOMAINS = ("", "ai.onnx")
 _INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL)
 _FIRST_WITH_AXES = 13
 """The opset since which the axes of an Unsqueeze are an operand."""
@@ -30,7 +30,7 @@ def without_listed(model: onnx.ModelProto) -> onnx.ModelProto:
     from which elements are erased, at known positions. A Loop of a known number of rounds that
     carries such is unrolled; another one carries the elements, if their number stays.
     """
-    if not any(map(_is_taken, _all_nodes(model.graph))):
+    if not any(map(_is_taken, all_nodes(model.graph))):
         return model
     lists = _Lists(model)
     nodes = lists.rewritten(model.graph.node)
@@ -43,19 +43,8 @@ def without_listed(model: onnx.ModelProto) -> onnx.ModelProto:
     return copy
 
 
-def _is(node: onnx.NodeProto, *op_types: str) -> bool:
-    return node.op_type in op_types and node.domain in _DOMAINS
-
-
 def _is_taken(node: onnx.NodeProto) -> bool:
-    return _is(node, "SequenceAt", "SequenceLength", "ConcatFromSequence")
-
-
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for inner in subgraphs(node):
-            yield from _all_nodes(inner)
+    return is_op(node, "SequenceAt", "SequenceLength", "ConcatFromSequence")
 
 
 def _without_unused(
@@ -84,7 +73,7 @@ class _Lists:
         self.changed = False
         self._constants: dict[str, int] = {}
         self._opset = max(
-            (o.version for o in model.opset_import if o.domain in _DOMAINS), default=1
+            (o.version for o in model.opset_import if o.domain in ONNX_DOMAINS), default=1
         )
         overridden = overridable(model)
         for tensor in model.graph.initializer:
@@ -103,9 +92,9 @@ class _Lists:
 
     def _visit(self, node: onnx.NodeProto) -> list[onnx.NodeProto]:
         """The nodes that take the place of `node`, which is noted."""
-        if _is(node, "Loop"):
+        if is_op(node, "Loop"):
             return self._unrolled(node) or self._spread(node) or [node]
-        if _is(node, "Constant", "Identity"):
+        if is_op(node, "Constant", "Identity"):
             self._note_constant(node)
         elif (elements := self._elements(node)) is not None:
             self.known[node.output[0]] = elements
@@ -135,11 +124,11 @@ class _Lists:
 
     def _elements(self, node: onnx.NodeProto) -> list[str] | None:
         """The elements of the sequence that `node` makes; None if they are not known."""
-        if _is(node, "SequenceEmpty"):
+        if is_op(node, "SequenceEmpty"):
             return []
-        if _is(node, "SequenceConstruct"):
+        if is_op(node, "SequenceConstruct"):
             return list(node.input)
-        if not _is(node, "SequenceInsert", "SequenceErase") or node.input[0] not in self.known:
+        if not is_op(node, "SequenceInsert", "SequenceErase") or node.input[0] not in self.known:
             return None
         before, inserts = self.known[node.input[0]], node.op_type == "SequenceInsert"
         if len(node.input) > 1 + inserts and node.input[1 + inserts]:
@@ -161,9 +150,9 @@ class _Lists:
 
     def _taken(self, node: onnx.NodeProto, elements: list[str]) -> Iterator[onnx.NodeProto]:
         """The nodes that give the result of `node`, whose sequence has the `elements`."""
-        if _is(node, "SequenceLength"):
+        if is_op(node, "SequenceLength"):
             yield _constant(np.array(len(elements)), node.output[0], node.name)
-        elif _is(node, "ConcatFromSequence"):
+        elif is_op(node, "ConcatFromSequence"):
             yield from self._joined(node, elements) if elements else [node]
         else:
             at = self._position(node.input[1], len(elements), len(elements))

@@ -14,8 +14,8 @@ from onnx import helper, numpy_helper
 
 from ....onnx_names import read_names
 from .model_nodes import node_name, overridable
+from .node_matching import int_attribute, is_op
 
-_DOMAINS = ("", "ai.onnx")
 _LOOP_INPUTS = 2
 
 
@@ -24,7 +24,7 @@ def without_repeats(model: onnx.ModelProto) -> onnx.ModelProto:
 
     Its indices are the rows of a mask that is true as often as each row is repeated.
     """
-    if not any(_is(node, "ConcatFromSequence") for node in model.graph.node):
+    if not any(is_op(node, "ConcatFromSequence") for node in model.graph.node):
         return model
     values = _Values(model)
     found = {n.output[0]: each for n in model.graph.node if (each := _repeat(n, values))}
@@ -52,14 +52,6 @@ class _Repeat:
     shape: Sequence[int]
 
 
-def _is(node: onnx.NodeProto | None, *op_types: str) -> bool:
-    return node is not None and node.op_type in op_types and node.domain in _DOMAINS
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((each.i for each in node.attribute if each.name == name), default)
-
-
 class _Values:
     """The nodes that make values, by name, and constants, of a graph and of one within it."""
 
@@ -79,7 +71,7 @@ class _Values:
     def maker(self, name: str, op_type: str) -> onnx.NodeProto | None:
         """The node of type `op_type` that makes the value `name`, if it is one."""
         node = self._nodes.get(name)
-        return node if _is(node, op_type) else None
+        return node if is_op(node, op_type) else None
 
     def constant(self, name: str) -> list[int] | None:
         """The elements of a constant of integers."""
@@ -97,7 +89,7 @@ def _makers(graph: onnx.GraphProto) -> dict[str, onnx.NodeProto]:
 
 def _repeat(join: onnx.NodeProto, values: _Values) -> _Repeat | None:
     """The repeat that a loop before `join` computes, if it is one."""
-    if not _is(join, "ConcatFromSequence") or _attribute(join, "new_axis", 0):
+    if not is_op(join, "ConcatFromSequence") or int_attribute(join, "new_axis", 0):
         return None
     loop = values.maker(join.input[0], "Loop")
     if loop is None or len(loop.input) != _LOOP_INPUTS + 1 or len(loop.output) != 1:
@@ -105,7 +97,7 @@ def _repeat(join: onnx.NodeProto, values: _Values) -> _Repeat | None:
     if values.maker(loop.input[_LOOP_INPUTS], "SequenceEmpty") is None:
         return None
     body = next(each.g for each in loop.attribute if each.name == "body")
-    repeat = _repeat_of_round(body, _attribute(join, "axis", 0), values.within(body))
+    repeat = _repeat_of_round(body, int_attribute(join, "axis", 0), values.within(body))
     return repeat if repeat and _counts_rows(loop.input[0], repeat, values) else None
 
 
@@ -168,7 +160,7 @@ def _row(name: str, number: str, axis: int, values: _Values) -> str | None:
     is_single = ones is not None and [
         numpy_helper.to_array(each.t).item() for each in ones.attribute if each.name == "value"
     ] == [1]
-    return split.input[0] if is_single and _attribute(split, "axis", 0) == axis else None
+    return split.input[0] if is_single and int_attribute(split, "axis", 0) == axis else None
 
 
 def _counts_rows(limit: str, repeat: _Repeat, values: _Values) -> bool:
@@ -211,7 +203,7 @@ def _used(nodes: Sequence[onnx.NodeProto], graph: onnx.GraphProto) -> list[onnx.
     read = {output.name for output in graph.output}
     kept: list[onnx.NodeProto] = []
     for node in reversed(nodes):
-        idle = _is(node, "Loop", "SequenceEmpty", "SplitToSequence") and not read & {*node.output}
+        idle = is_op(node, "Loop", "SequenceEmpty", "SplitToSequence") and not read & {*node.output}
         if not idle:
             kept.append(node)
             read |= read_names(node).keys()

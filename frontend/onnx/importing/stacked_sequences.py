@@ -16,8 +16,8 @@ from onnx import helper, numpy_helper
 
 from ....onnx_names import read_names, subgraphs
 from .model_nodes import node_name
+from .node_matching import all_nodes, int_attribute, is_op
 
-_DOMAINS = ("", "ai.onnx")
 _LOOP_INPUTS = 2
 """Inputs of a Loop, and of its body, before the carried values."""
 _WITH_POSITION = 3
@@ -34,7 +34,7 @@ def without_stacked(model: onnx.ModelProto, joins: bool = False) -> onnx.ModelPr
     elements. Sequences of strings are left alone. With `joins`, those that others join along an
     axis are replaced, too: a ``ConcatFromSequence`` takes the scan output then.
     """
-    if not any(_stacks(node) or (joins and _joins(node)) for node in _all_nodes(model.graph)):
+    if not any(_stacks(node) or (joins and _joins(node)) for node in all_nodes(model.graph)):
         return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
@@ -62,32 +62,17 @@ def _copied(node: onnx.NodeProto) -> onnx.NodeProto:
     return copy
 
 
-def _all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    for node in graph.node:
-        yield node
-        for inner in subgraphs(node):
-            yield from _all_nodes(inner)
-
-
 def has_joins(model: onnx.ModelProto) -> bool:
     """Return whether `model` joins the elements of a sequence along an axis that they have."""
     return any(map(_joins, model.graph.node))
 
 
-def _is(node: onnx.NodeProto, *op_types: str) -> bool:
-    return node.op_type in op_types and node.domain in _DOMAINS
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((each.i for each in node.attribute if each.name == name), default)
-
-
 def _stacks(node: onnx.NodeProto) -> bool:
-    return _is(node, "ConcatFromSequence") and bool(_attribute(node, "new_axis", 0))
+    return is_op(node, "ConcatFromSequence") and bool(int_attribute(node, "new_axis", 0))
 
 
 def _joins(node: onnx.NodeProto) -> bool:
-    return _is(node, "ConcatFromSequence") and not _stacks(node)
+    return is_op(node, "ConcatFromSequence") and not _stacks(node)
 
 
 def _used(
@@ -96,7 +81,7 @@ def _used(
     """`nodes` but for new sequences that nothing reads."""
     read = {output.name for output in outputs} | {n for node in nodes for n in read_names(node)}
     makers = ("SequenceEmpty", "SequenceConstruct")
-    return [node for node in nodes if not _is(node, *makers) or node.output[0] in read]
+    return [node for node in nodes if not is_op(node, *makers) or node.output[0] in read]
 
 
 class _Sequences:
@@ -108,8 +93,8 @@ class _Sequences:
         self._makers = {
             node.output[0]: node
             for node in graph.node
-            if _is(node, "SequenceConstruct")
-            or (_is(node, "SequenceEmpty") and _holds_numbers(node))
+            if is_op(node, "SequenceConstruct")
+            or (is_op(node, "SequenceEmpty") and _holds_numbers(node))
         }
         self._readers: dict[str, list[onnx.NodeProto]] = {}
         for node in graph.node:
@@ -120,9 +105,9 @@ class _Sequences:
 
     def rewritten(self, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
         """The nodes that take the place of `node`."""
-        if _is(node, "Loop"):
+        if is_op(node, "Loop"):
             yield from self._without_sequences(node)
-        elif _is(node, *_READERS) and node.input[0] in self.stacks:
+        elif is_op(node, *_READERS) and node.input[0] in self.stacks:
             yield from _read(node, self.stacks[node.input[0]])
         else:
             yield node
@@ -159,7 +144,7 @@ class _Sequences:
         nothing else with it."""
         before, after = body.input[_LOOP_INPUTS + place].name, body.output[1 + place].name
         node = _inserted(body, place)
-        if not _is(node, "SequenceInsert") or node.input[0] != before:
+        if not is_op(node, "SequenceInsert") or node.input[0] != before:
             return False
         zeros = self._zeros | {*_zeros(body)}
         if len(node.input) == _WITH_POSITION and node.input[2] not in zeros:
@@ -173,7 +158,8 @@ class _Sequences:
         it than its elements and its length."""
         readers = self._readers.get(name, [])
         readable = all(
-            _is(node, *_READERS) and node.input[0] == name and not _joins(node) for node in readers
+            is_op(node, *_READERS) and node.input[0] == name and not _joins(node)
+            for node in readers
         )
         return readable and any(map(_stacks, readers)) and name not in self._outputs
 
@@ -189,7 +175,7 @@ class _Sequences:
 
 
 def _holds_numbers(empty: onnx.NodeProto) -> bool:
-    return _attribute(empty, "dtype", onnx.TensorProto.FLOAT) != onnx.TensorProto.STRING
+    return int_attribute(empty, "dtype", onnx.TensorProto.FLOAT) != onnx.TensorProto.STRING
 
 
 def _zeros(graph: onnx.GraphProto) -> Iterator[str]:
@@ -197,7 +183,7 @@ def _zeros(graph: onnx.GraphProto) -> Iterator[str]:
     inputs = {info.name for info in graph.input}
     tensors = [(each.name, each) for each in graph.initializer if each.name not in inputs]
     for node in graph.node:
-        if _is(node, "Constant"):
+        if is_op(node, "Constant"):
             tensors += [(node.output[0], each.t) for each in node.attribute if each.name == "value"]
     for name, tensor in tensors:
         is_integer = tensor.data_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
@@ -253,17 +239,17 @@ def _stacked(
 def _read(node: onnx.NodeProto, stack: str) -> Iterator[onnx.NodeProto]:
     """The nodes that take of the `stack` of a sequence what `node` takes of it."""
     (result,) = node.output
-    if _is(node, "SequenceAt"):
+    if is_op(node, "SequenceAt"):
         yield _node("Gather", [stack, node.input[1]], result, node.name, axis=0)
-    elif _is(node, "SequenceLength"):
+    elif is_op(node, "SequenceLength"):
         shape, first = f"{result}/shape", f"{result}/first"
         yield _node("Shape", [stack], shape, shape)
         yield _node("Constant", [], first, first, value=numpy_helper.from_array(np.array(0)))
         yield _node("Gather", [shape, first], result, node.name, axis=0)
     elif _joins(node):
-        axis = _attribute(node, "axis", 0)
+        axis = int_attribute(node, "axis", 0)
         yield _node("ConcatFromSequence", [stack], result, node.name, axis=axis)
-    elif axis := _attribute(node, "axis", 0):
+    elif axis := int_attribute(node, "axis", 0):
         yield _node("Einsum", [stack], result, node.name, equation=_moved(axis))
     else:
         yield _node("Identity", [stack], result, node.name)

@@ -12,8 +12,7 @@ from onnx import helper, numpy_helper
 
 from ....onnx_names import read_names, subgraphs
 from .model_nodes import node_name, overridable
-
-_DOMAINS = ("", "ai.onnx")
+from .node_matching import ONNX_DOMAINS, int_attribute, is_op
 
 _Splits = Mapping[str, onnx.NodeProto]
 
@@ -49,7 +48,7 @@ def _ones(model: onnx.ModelProto) -> Iterator[str]:
         if tensor.name not in overridden and _is_one(tensor):
             yield tensor.name
     for node in model.graph.node:
-        if _is(node, "Constant") and any(_is_one(each.t) for each in node.attribute):
+        if is_op(node, "Constant") and any(_is_one(each.t) for each in node.attribute):
             yield node.output[0]
 
 
@@ -63,16 +62,16 @@ def _unbinds(node: onnx.NodeProto, ones: set[str]) -> bool:
 
     ONNX Runtime leaves out the axis if a scalar splits it into single rows, too.
     """
-    if not _is(node, "SplitToSequence") or len(node.output) != 1 or not node.input[0]:
+    if not is_op(node, "SplitToSequence") or len(node.output) != 1 or not node.input[0]:
         return False
     split = node.input[1] if len(node.input) > 1 else ""
-    return (not split or split in ones) and _attribute(node, "keepdims", 1) == 0
+    return (not split or split in ones) and int_attribute(node, "keepdims", 1) == 0
 
 
 def _takes_from(node: onnx.NodeProto, splits: _Splits) -> bool:
     """Return whether `node` takes an element of one of the sequences `splits`, or its length."""
     operands = {"SequenceAt": 2, "SequenceLength": 1}.get(node.op_type)
-    return node.domain in _DOMAINS and len(node.input) == operands and node.input[0] in splits
+    return node.domain in ONNX_DOMAINS and len(node.input) == operands and node.input[0] in splits
 
 
 def _reads(graph: onnx.GraphProto, splits: _Splits) -> Iterator[bool]:
@@ -98,8 +97,8 @@ def _taken(node: onnx.NodeProto, splits: _Splits) -> Iterator[onnx.NodeProto]:
         yield node
         return
     split, outputs = splits[node.input[0]], list(node.output)
-    source, axis = split.input[0], _attribute(split, "axis", 0)
-    if _is(node, "SequenceAt"):
+    source, axis = split.input[0], int_attribute(split, "axis", 0)
+    if is_op(node, "SequenceAt"):
         inputs = [source, node.input[1]]
         yield helper.make_node("Gather", inputs, outputs, node.name, axis=axis)
         return
@@ -108,11 +107,3 @@ def _taken(node: onnx.NodeProto, splits: _Splits) -> Iterator[onnx.NodeProto]:
     yield helper.make_node("Shape", [source], [shape], shape)
     yield helper.make_node("Constant", [], [at], at, value=position)
     yield helper.make_node("Gather", [shape, at], outputs, node.name, axis=0)
-
-
-def _is(node: onnx.NodeProto, op_type: str) -> bool:
-    return node.op_type == op_type and node.domain in _DOMAINS
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((each.i for each in node.attribute if each.name == name), default)

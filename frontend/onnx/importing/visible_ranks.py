@@ -17,6 +17,7 @@ import onnx.numpy_helper
 
 from ....dialects import graph
 from ....mlir import ir
+from .node_matching import int_attribute
 from .tensors import to_array
 
 Find = Callable[[str], ir.Value | None]
@@ -151,9 +152,9 @@ class _Uses:
         if index > 0:
             return None
         if kind in _UNARY:
-            return None if _attribute(node, "to", 0) == onnx.TensorProto.STRING else node.output
+            return None if int_attribute(node, "to", 0) == onnx.TensorProto.STRING else node.output
         if kind in _REDUCTIONS and _takes_all_axes(node):
-            return node.output if _attribute(node, "keepdims", 1) else ()
+            return node.output if int_attribute(node, "keepdims", 1) else ()
         if kind == "Squeeze":
             return () if _takes_all_axes(node) else None
         if kind in ("Reshape", "Expand") and len(node.input) > 1:
@@ -223,7 +224,7 @@ def _yielded(node: onnx.NodeProto, body: onnx.GraphProto, index: int) -> _Shown:
 def _takes_all_axes(node: onnx.NodeProto) -> bool:
     given = len(node.input) > 1 and node.input[1] != ""
     names = {attribute.name for attribute in node.attribute}
-    return not (given or "axes" in names or _attribute(node, "noop_with_empty_axes", 0))
+    return not (given or "axes" in names or int_attribute(node, "noop_with_empty_axes", 0))
 
 
 def _bodies(
@@ -241,7 +242,3 @@ def _subgraphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         if attribute.type == onnx.AttributeProto.GRAPH:
             yield attribute.g
         yield from attribute.graphs
-
-
-def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
-    return next((attribute.i for attribute in node.attribute if attribute.name == name), default)
