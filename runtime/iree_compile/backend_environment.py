@@ -7,6 +7,8 @@ from pathlib import Path
 
 _TEMPORARY = ("TMPDIR", "TMP", "TEMP")
 _PRELOAD = "LD_PRELOAD"
+_SEPARATORS = " :"
+"""Characters that end a path in the variable: no path with one can be given."""
 ALLOCATORS = (
     ("libjemalloc.so.2",),
     ("libtcmalloc_minimal.so.4",),
@@ -42,6 +44,6 @@ def _find_allocator() -> list[Path]:
     for names in ALLOCATORS:
         for folder in FOLDERS:
             files = [folder / name for name in names]
-            if all(file.is_file() for file in files):
+            if all(file.is_file() and not {*str(file)} & {*_SEPARATORS} for file in files):
                 return files
     return []

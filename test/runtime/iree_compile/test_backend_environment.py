@@ -40,6 +40,14 @@ def test_an_allocator_that_is_installed_is_preloaded(there, loaded, folder):
     assert variables == dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
 
 
+@pytest.mark.parametrize("name", ["with spaces", "with:colons"])
+def test_a_path_that_cannot_be_preloaded_is_not(name, folder, monkeypatch):
+    (folder / name).mkdir()
+    (folder / name / "libjemalloc.so.2").touch()
+    monkeypatch.setattr(environment, "FOLDERS", (folder / name,))
+    assert "LD_PRELOAD" not in environment.backend_environment(folder)
+
+
 def test_what_the_user_preloads_stays(folder, monkeypatch):
     (folder / "libjemalloc.so.2").touch()
     monkeypatch.setenv("LD_PRELOAD", "")
