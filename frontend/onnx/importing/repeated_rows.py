@@ -75,12 +75,25 @@ class _Values:
 
     def constant(self, name: str) -> list[int] | None:
         """The elements of a constant of integers."""
-        tensor = self._tensors.get(name)
-        if node := self.maker(name, "Constant"):
-            tensor = next((each.t for each in node.attribute if each.name == "value"), None)
+        tensor = self._tensor(name)
         if tensor is None or tensor.data_type != onnx.TensorProto.INT64:
             return None
         return numpy_helper.to_array(tensor).reshape(-1).tolist()
+
+    def holds(self, condition: str, before: str = "") -> bool:
+        """True if `condition` is a constant that is true, or the value `before`."""
+        while node := self.maker(condition, "Identity") or self.maker(condition, "Cast"):
+            condition = node.input[0]
+        tensor = self._tensor(condition)
+        return condition == before or (
+            tensor is not None and bool(numpy_helper.to_array(tensor).all())
+        )
+
+    def _tensor(self, name: str) -> onnx.TensorProto | None:
+        node = self.maker(name, "Constant")
+        if node is None:
+            return self._tensors.get(name)
+        return next((each.t for each in node.attribute if each.name == "value"), None)
 
 
 def _makers(graph: onnx.GraphProto) -> dict[str, onnx.NodeProto]:
@@ -97,7 +110,10 @@ def _repeat(join: onnx.NodeProto, values: _Values) -> _Repeat | None:
     if values.maker(loop.input[_LOOP_INPUTS], "SequenceEmpty") is None:
         return None
     body = next(each.g for each in loop.attribute if each.name == "body")
-    repeat = _repeat_of_round(body, int_attribute(join, "axis", 0), values.within(body))
+    inner = values.within(body)
+    if not (values.holds(loop.input[1]) and inner.holds(body.output[0].name, body.input[1].name)):
+        return None
+    repeat = _repeat_of_round(body, int_attribute(join, "axis", 0), inner)
     return repeat if repeat and _counts_rows(loop.input[0], repeat, values) else None
 
 
@@ -184,13 +200,19 @@ def _gathered(repeat: _Repeat, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]
     def at(part: str) -> str:
         return f"{result}/{part}"
 
-    constants = {"zero": 0, "one": 1, "second": [1], "shape": repeat.shape}
+    constants = {
+        "zero": 0, "one": 1, "first": [0], "second": [1], "axis": [repeat.axis],
+        "shape": repeat.shape,
+    }  # fmt: skip
     for part, value in constants.items():
         tensor = numpy_helper.from_array(np.array(value, np.int64))
         yield made("Constant", [], part, value=tensor)
-    yield made("ReduceMax", [repeat.counts], "most", keepdims=0)
+    yield made("Shape", [repeat.x], "sizes")
+    yield made("Gather", [at("sizes"), at("axis")], "number", axis=0)
+    yield made("Slice", [repeat.counts, at("first"), at("number")], "counts")
+    yield made("ReduceMax", [at("counts")], "most", keepdims=0)
     yield made("Range", [at("zero"), at("most"), at("one")], "numbers")
-    yield made("Unsqueeze", [repeat.counts, at("second")], "column")
+    yield made("Unsqueeze", [at("counts"), at("second")], "column")
     yield made("Less", [at("numbers"), at("column")], "mask")
     yield made("NonZero", [at("mask")], "places")
     yield made("Gather", [at("places"), at("zero")], "rows", axis=0)

@@ -39,17 +39,18 @@ repeat ({type} x, int64[n] counts) => (float[p, q] y) {{
         flat = Constant <value: tensor = int64[2] {{{flat}}}> ()
         row = Reshape (expanded, flat)
         after = SequenceInsert (before, row)
-        d = Cast <to: int = 9> (go)
+        limited = Less (i, one)
+        d = Cast <to: int = 9> ({goes})
     }}>
     y = ConcatFromSequence <axis: int = {axis}> (all)
 }}"""  # noqa: E501
 FIRST = {
     "type": "float[n, 3]", "axis": 0, "behind": 1, "other": 3, "sizes": "one, number, other",
-    "flat": "-1, 3",
+    "flat": "-1, 3", "goes": "go",
 }  # fmt: skip
 SECOND = {
     "type": "float[3, n]", "axis": 1, "behind": 2, "other": 3, "sizes": "other, one, number",
-    "flat": "3, -1",
+    "flat": "3, -1", "goes": "c",
 }  # fmt: skip
 
 
@@ -70,6 +71,17 @@ def test_repeats(form):
         np.testing.assert_array_equal(found[0], wanted[0])
 
 
+def test_counts_of_more_rows_than_there_are():
+    """The loop does not come to them."""
+    text = REPEAT.format(**FIRST).replace("int64[n]", "int64[k]").replace("(x, ones)", "(x, rows)")
+    text = text.replace("rows = Gather", "size = Gather").replace("(rows, first)", "(size, first)")
+    rows = "rows = ConstantOfShape <value: tensor = int64[1] {1}> (limit)\n    parts ="
+    model = onnx.parser.parse_model(text.replace("parts =", rows))
+    feeds = {"x": np.ones((2, 3), np.float32), "counts": np.array([2, 1, 9])}
+    found = graphc.compile(model, target="interpret").run(None, feeds)
+    np.testing.assert_array_equal(found[0], run_onnxruntime(model, feeds)[0])
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -77,6 +89,7 @@ def test_repeats(form):
         {"sizes": "number, one, other"},
         {"flat": "3, -1"},
         {"sizes": "one, one, other"},
+        {"goes": "limited"},
     ],
 )
 def test_other_loops_stay(change):
