@@ -11,7 +11,7 @@ from typing import Any
 
 from torch_mlir import ir
 from torch_mlir._mlir_libs._mlir import globals as _globals
-from torch_mlir.dialects import ext, func
+from torch_mlir.dialects import ext, func, irdl
 
 from .op_builders import dialect
 
@@ -45,7 +45,7 @@ _OPS_ARE_BUILT = (
 )
 """The dialects of MLIR whose ops graphc builds."""
 
-__all__ = ["create_context", "ext", "func", "ir"]
+__all__ = ["create_context", "ext", "func", "ir", "irdl"]
 
 
 def create_context() -> Any:

@@ -5,6 +5,7 @@ from .stubs import cf as cf
 from .stubs import ext as ext
 from .stubs import func as func
 from .stubs import ir as ir
+from .stubs import irdl as irdl
 from .stubs import linalg as linalg
 from .stubs import llvm as llvm
 from .stubs import math as math

@@ -7,7 +7,7 @@ from . import ir
 
 class Dialect:
     DIALECT_NAMESPACE: ClassVar[str]
-    operations: ClassVar[list[type[ir.OpView]]]
+    operations: ClassVar[list[type["Dialect.Operation"]]]
     _mlir_module: ClassVar[ir.Module | None]
 
     @dataclass_transform(eq_default=False)
@@ -15,12 +15,12 @@ class Dialect:
         def __init_subclass__(
             cls, *, name: str | None = ..., traits: Sequence[type] = ..., **kwargs: Any
         ) -> None: ...
+        @classmethod
+        def _attach_traits(cls) -> None: ...
 
     def __init_subclass__(cls, *, name: str, **kwargs: Any) -> None: ...
     @classmethod
     def load(cls) -> None: ...
-    @classmethod
-    def _emit_module(cls) -> ir.Module: ...
 
 Operand = ir.Value
 Result = ir.OpResult

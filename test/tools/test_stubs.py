@@ -42,7 +42,7 @@ def test_checkers_see_what_programs_see():
     assert {path.stem for path in ROOT.glob("stubs/*.pyi")} == modules | {"__init__"}
 
 
-@pytest.mark.parametrize("name", ["ext", "linalg", "llvm"])
+@pytest.mark.parametrize("name", ["ext", "irdl", "linalg", "llvm"])
 def test_stubs_written_by_hand_name_what_is_there(name):
     tree = ast.parse((ROOT / f"stubs/{name}.pyi").read_text())
     names = {declarations.name_of(each) for each in tree.body} - {None, "_T", "__getattr__"}
