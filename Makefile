@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
+UV ?= $(shell command -v uv)
 GRAPHC_ROBUSTNESS_INPUTS ?= 100000
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
@@ -21,12 +22,14 @@ COMMA := ,
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*?## ' $(MAKEFILE_LIST) | awk -F ':.*?## ' '{printf "  %-14s %s\n", $$1, $$2}'
 
+# uv takes 5 s where pip takes 29 s, but does not read pip's settings: where it fails, pip installs.
 # Python compiles what is imported, a small part of what pip would compile on one CPU.
 $(STAMP): pyproject.toml
 	@echo "== setting up $(VENV) (Python and all packages graphc needs)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "graphc needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test,lint]'
+	@{ test -n "$(UV)" && $(UV) pip install --quiet --python $(BIN)/python --editable '.[test,lint]'; } || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test,lint]'
 	@touch $@
 
 demo: $(STAMP)  ## Classify handwritten digits, run ResNet-50, and classify in 8 bits
