@@ -21,6 +21,7 @@ from .broadcast_layout import (
     has_expansion_kernel,
     padded_operand,
 )
+from .dispatch import behind_barrier
 from .elementwise import broadcast_map, evaluate_scalars, lower_elementwise, values_from_outside
 from .kernel_calls import operands_of, run_emitter
 from .lowering import Lowering, lower_op, lowers, scalar_constant, vector_constant
@@ -146,10 +147,12 @@ def expanded(
 ) -> ir.Value:
     """The graph value `value`, whose tensor is `lowered`, broadcast to `type_`.
 
-    By a kernel where run time decides along which axes it repeats: the backend would look up each
-    element, after divisions by unknown sizes. An attention of 12 heads of 128x64 with such a mask
-    took 4.8 ms, and takes 1.3 ms.
+    By a kernel where run time decides along which axes it repeats, or in memory: the backend would
+    look up each element where it is read, after divisions by unknown sizes. An attention of 12 heads
+    of 128x64 with such a mask took 4.8 ms, and takes 1.3 ms.
     """
-    if broadcast_map(value, type_) is None and has_expansion_kernel(ctx, type_):
+    is_known = broadcast_map(value, type_) is not None
+    if not is_known and has_expansion_kernel(ctx, type_):
         return expand_by_kernel(ctx, lowered, graph.type_of(value), type_)
-    return lower_elementwise(ctx, type_, {value: lowered}, lambda known: known[value])
+    y = lower_elementwise(ctx, type_, {value: lowered}, lambda known: known[value])
+    return y if is_known else behind_barrier(ctx, y, type_)
