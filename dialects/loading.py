@@ -42,7 +42,7 @@ class LoadableDialect(ext.Dialect, name="loadable"):
 
     @classmethod
     def _load_definition(cls, bytecode: bytes) -> None:
-        """What `ext.Dialect.load` does for a context, a third of its time."""
+        """Load `bytecode` into the current context: a third of the time of `ext.Dialect.load`."""
         irdl.load_dialects(ir.Module.parse(bytecode))
         for op in cls.operations:
             op._attach_traits()

@@ -78,7 +78,7 @@ class MmaTile:
 
 @dataclass(frozen=True)
 class MmaShape:
-    """`batch` products ``[M, K] x [K, N]``, operands of `dtype`, accumulators in f32.
+    """`batch` matmuls ``[M, K] x [K, N]``, operands of `dtype`, accumulators in f32.
 
     The rows of the left operand are in memory, or those of `windows`. The right operand is stored
     as ``[N, K]`` if `k_innermost`, else as ``[K, N]``. K is split into `parts`, whose products are

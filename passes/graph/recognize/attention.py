@@ -18,7 +18,7 @@ from .views import Reshaped, SplitHeads, as_it_is, merged_heads, reshaped, split
 
 @dataclass(frozen=True)
 class Scores:
-    """``matmul(q, k_transposed) * scale``, and the mask of the products."""
+    """``matmul(q, k_transposed) * scale``, and their mask."""
 
     q: Reshaped
     k_transposed: Reshaped
