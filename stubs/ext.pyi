@@ -7,7 +7,7 @@ from . import ir
 
 class Dialect:
     DIALECT_NAMESPACE: ClassVar[str]
-    operations: ClassVar[list[type["Dialect.Operation"]]]
+    operations: ClassVar[list[type[Dialect.Operation]]]
     _mlir_module: ClassVar[ir.Module | None]
 
     @dataclass_transform(eq_default=False)

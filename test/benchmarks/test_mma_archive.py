@@ -81,7 +81,7 @@ def progress():
 def test_a_kernel_that_fails_costs_no_other_its_result(progress, tmp_path, monkeypatch):
     """One crashes, one has no end, and one is wrong."""
     (tmp_path / "__main__.py").write_text(WORKER)
-    monkeypatch.setattr(mma_device, "KERNEL_SECONDS", 2.0)
+    monkeypatch.setattr(mma_device, "KERNEL_SECONDS", 1.0)
     mma_device.run(tmp_path, progress, 60)
     failed = {
         name: each["failed"][:10] for name, each in progress.results.items() if "time" not in each
