@@ -60,7 +60,7 @@ def test_lists_name_cases_of_the_suite(suite, path):
     assert len(named) == len(set(named)), "a case stands in two groups"
 
 
-@pytest.mark.parametrize("model", ["small_cnn", "bert-tiny"])
+@pytest.mark.parametrize("model", ["small_cnn", long("bert-tiny")])
 def test_processors_compute_by_the_pipeline_of_cuda(model):
     """The program for CUDA is correct: a CPU computes the same results from it."""
     target = cpu_like("gpu")

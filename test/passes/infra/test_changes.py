@@ -20,6 +20,7 @@ from graphc.passes.infra.pipeline import Pipeline, distinct_text, run_pipeline
 from graphc.passes.infra.registry import known_passes
 from graphc.passes.infra.report import Report
 from graphc.passes.infra.rewrite import rewrite
+from harness.marks import long
 
 
 def test_passes_that_only_rewrite_say_so():
@@ -58,7 +59,7 @@ class Texts:
         self.changed.append((step.pass_.name, distinct_text(module) != self.text))
 
 
-@pytest.mark.parametrize("name", ["mobilenetv2", "gpt2"])
+@pytest.mark.parametrize("name", ["mobilenetv2", long("gpt2")])
 def test_reports_say_what_changed_the_program(name):
     (path,) = (path for path in PATHS if path.stem == name)
     options = make_options("cpu:x86-64-v4", cache=False)
