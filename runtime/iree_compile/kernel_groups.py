@@ -4,6 +4,10 @@ The backend makes one object file of all code of a program, on one thread: half 
 kernels are large. Here the kernels are divided into groups, each of which a process of its own
 compiles, while another compiles the program that calls them. That one waits for the groups when it
 has come to linking.
+
+On one CPU there is one group, as the work is less, too: passes over all of a program, of which some
+come a dozen times, do not see the kernels, and a kernel that several merged dispatches run is
+compiled once.
 """
 
 import os
@@ -34,8 +38,7 @@ def count_groups(ops: int, flags: Sequence[str] = ()) -> int:
     is_linked_otherwise = any("link" in flag for flag in flags)
     if os.name != "posix" or is_linked_otherwise or _find_linker() is None:
         return 0
-    count = min(ops // _LEAST_OPS, _count_cpus())
-    return count if count > 1 else 0
+    return min(ops // _LEAST_OPS, _count_cpus())
 
 
 def _count_cpus() -> int:

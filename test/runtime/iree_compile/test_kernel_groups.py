@@ -35,7 +35,9 @@ def check(compiled):
         np.testing.assert_array_equal(compiled(X), expected)
 
 
-def test_groups_are_compiled_beside_the_program_and_kept(tmp_path, monkeypatch, caplog):
+@pytest.mark.parametrize("cpus", [1, 2])
+def test_groups_are_compiled_beside_the_program_and_kept(cpus, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(kernel_groups, "_count_cpus", lambda: cpus)
     results_alone("Tanh", threads=2, shape=NAMED)
     runs = []
 
@@ -47,9 +49,9 @@ def test_groups_are_compiled_beside_the_program_and_kept(tmp_path, monkeypatch, 
     monkeypatch.setattr(compiler, "run_children", run)
     cache = CompileCache(tmp_path / "cache")
     check(graphc.compile(model("Tanh", shape=NAMED), cache=cache, threads=2))
-    assert runs == [["group_0.mlir", "group_1.mlir", "module.mlir"]]
+    assert runs == [[*["group_0.mlir", "group_1.mlir"][:cpus], "module.mlir"]]
     kernels = kernels_in(cache)
-    assert (len(kernels), len({each.entry.contents for each in kernels})) == (4, 2)
+    assert (len(kernels), len({each.entry.contents for each in kernels})) == (4, cpus)
     assert caplog.text == ""
 
 
