@@ -141,7 +141,7 @@ soak-serve: $(STAMP)  ## Send a server 10,000 requests at once, and mixed ones f
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,serve]'
 	@$(BIN)/python -m harness.soak_serve $(FLAGS)
 
-robustness: $(STAMP)  ## Hand over 100,000 broken and hostile models, files and cache entries (about an hour; GRAPHC_ROBUSTNESS_INPUTS=1000)
+robustness: $(STAMP)  ## Hand over 100,000 broken and malicious models, files and cache entries (about an hour; GRAPHC_ROBUSTNESS_INPUTS=1000)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,lint,fuzz]'
 	@$(BIN)/python -m robustness --inputs $(GRAPHC_ROBUSTNESS_INPUTS) --json build/robustness/results.json \
 		--summary docs/reliability/robustness.json; status=$$?; $(BIN)/python -m harness.docs; exit $$status

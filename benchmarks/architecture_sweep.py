@@ -56,9 +56,9 @@ EXPORTER, ONNXRUNTIME, GRAPHC = "exporter", "onnxruntime", "graphc"
 class SweepFailure(Exception):
     """A step that failed, and the one who failed."""
 
-    def __init__(self, culprit: str, reason: str):
+    def __init__(self, failed_in: str, reason: str):
         super().__init__(reason)
-        self.culprit = culprit
+        self.failed_in = failed_in
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class SweepRow:
     their_difference: float | None = None
     sizes: Sequence[Mapping[str, int]] = field(default_factory=tuple)
     """Sizes that ONNX Runtime took: exporters fix some."""
-    culprit: str = ""
+    failed_in: str = ""
     fault: str = ""
 
     @property
@@ -90,7 +90,7 @@ class SweepRow:
     def is_good(self) -> bool:
         """If graphc ran the model like ONNX Runtime, or the others are to blame."""
         if self.difference is None or self.their_difference is None:
-            return self.culprit != GRAPHC
+            return self.failed_in != GRAPHC
         return self.difference <= max(TOLERANCE, ILL_CONDITIONED * self.their_difference)
 
     def cells(self) -> tuple[str, ...]:
@@ -100,7 +100,7 @@ class SweepRow:
             optional(self.theirs, ".4g"), str(self.nodes), str(self.host_nodes),
             optional(self.compile_seconds, ".1f"), optional(self.difference, ".1e"),
             optional(self.their_difference, ".1e"),
-            f"{self.culprit}: {self.fault}"[:100] if self.culprit else "",
+            f"{self.failed_in}: {self.fault}"[:100] if self.failed_in else "",
         )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def measure(row: SweepRow, path: Path, cases: Sequence[Mapping[str, int]]) -> Sw
         row = _compared(row, ours, theirs, feeds, expected)
         return _timed(row, ours, theirs, example_inputs(path, dims=known[min(1, len(known) - 1)]))
     except SweepFailure as failure:
-        return replace(row, culprit=failure.culprit, fault=str(failure))
+        return replace(row, failed_in=failure.failed_in, fault=str(failure))
 
 
 def _onnxruntime(path: Path, optimized: bool) -> Peer:
@@ -208,13 +208,13 @@ def _compared(
     for feed, wanted in zip(feeds, expected, strict=True):
         if wanted is None:
             continue
-        for culprit, peer in ((GRAPHC, ours), (ONNXRUNTIME, theirs)):
+        for failed_in, peer in ((GRAPHC, ours), (ONNXRUNTIME, theirs)):
             try:
                 results = peer.run(feed)
             except Exception as error:  # onnxruntime's exceptions have no common class
-                raise SweepFailure(culprit, one_line(error)) from error
+                raise SweepFailure(failed_in, one_line(error)) from error
             pairs = zip(results, wanted, strict=True)
-            found[culprit] = max(found[culprit], *(largest_difference(*pair) for pair in pairs))
+            found[failed_in] = max(found[failed_in], *(largest_difference(*pair) for pair in pairs))
     return replace(row, difference=found[GRAPHC], their_difference=found[ONNXRUNTIME])
 
 
@@ -241,7 +241,7 @@ def _row(options: argparse.Namespace, name: str, folder: Path) -> SweepRow:
     try:
         sizes = export(options.source, name, options.exporter, path)
     except SweepFailure as failure:
-        return replace(row, culprit=failure.culprit, fault=str(failure))
+        return replace(row, failed_in=failure.failed_in, fault=str(failure))
     row = measure(row, path, cases_of(sizes))
     if options.keep is None:
         _delete(path)

@@ -119,7 +119,7 @@ class _Bisection:
         log(f"{len(pipeline.steps)} passes, {len(self.programs) - 1} of them change the program")
 
     def graph(self, check: Check) -> BisectionResult | None:
-        """The culprit for the first pass after which `check` finds a problem, or that fails."""
+        """The result for the first pass after which `check` finds a problem, or that fails."""
         problem = check(self.programs[-1].module)
         self._log(f"after all passes: {problem or 'right'}")
         if problem is None:

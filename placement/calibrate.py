@@ -101,7 +101,7 @@ def _transferred(model: onnx.ModelProto) -> Transferred:
 
 
 def near_cache_bytes(threads: int | None = None) -> int:
-    """The second-level caches of so many threads."""
+    """The L2 caches of so many threads."""
     return on_this_machine(resolve_target("cpu")).cpu.l2_bytes * (threads or usable_cpus())
 
 

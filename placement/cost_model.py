@@ -1,7 +1,7 @@
 """Predicted times of regions: for each class of operators affine in operations and bytes.
 
 A region takes a fixed time, a time for each operation, and a time for each byte, of which those
-beyond the second-level cache take longer. The coefficients of all classes are fitted together to
+beyond the L2 take longer. The coefficients of all classes are fitted together to
 measured models, as non-negative least squares of the relative errors.
 """
 

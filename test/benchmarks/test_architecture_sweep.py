@@ -35,7 +35,7 @@ def _file(folder, *nodes):
 def test_all_sizes_of_a_model_are_compared(tmp_path):
     row = measure(ROW, _file(tmp_path, helper.make_node("Tanh", ["x"], ["y"])), cases_of(SIZES))
     assert row.sizes == ({"b": 2, "s": 6}, {"b": 1, "s": 6}, {"b": 1, "s": 3})
-    assert (row.culprit, row.nodes, row.host_nodes) == ("", 1, 0)
+    assert (row.failed_in, row.nodes, row.host_nodes) == ("", 1, 0)
     assert row.is_good
     assert row.ratio
     assert row.difference < 1e-6
@@ -62,7 +62,7 @@ def test_equal_cases_are_one():
 def test_a_model_that_onnxruntime_refuses_is_not_held_against_graphc(tmp_path):
     unknown = helper.make_node("Nothing", ["x"], ["y"], domain="none")
     row = measure(ROW, _file(tmp_path, unknown), cases_of(SIZES))
-    assert (row.culprit, row.is_good, row.ratio) == ("onnxruntime", True, None)
+    assert (row.failed_in, row.is_good, row.ratio) == ("onnxruntime", True, None)
 
 
 def test_a_model_that_graphc_refuses_is_a_fault(tmp_path, monkeypatch):
@@ -71,7 +71,7 @@ def test_a_model_that_graphc_refuses_is_a_fault(tmp_path, monkeypatch):
 
     monkeypatch.setattr(architecture_sweep, "load_graphc", refuse)
     row = measure(ROW, _file(tmp_path, helper.make_node("Tanh", ["x"], ["y"])), cases_of(SIZES))
-    assert (row.culprit, row.is_good) == ("graphc", False)
+    assert (row.failed_in, row.is_good) == ("graphc", False)
     assert "no such operator" in row.fault
 
 

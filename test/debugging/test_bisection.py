@@ -111,16 +111,16 @@ def search(check):
 
 def test_code_is_made_of_small_programs():
     check = WrongTogether("tanh")
-    culprit = search(check)
-    assert (culprit.op, culprit.nodes, culprit.alone) == ("graph.tanh", "squash", True)
+    result = search(check)
+    assert (result.op, result.nodes, result.alone) == ("graph.tanh", "squash", True)
     assert check.sizes[:2] == [6, 3]
     assert max(check.sizes[2:]) <= 3
 
 
 def test_code_that_is_wrong_together_alone():
     """Neither half of the program is wrong."""
-    culprit = search(WrongTogether("relu", "tanh"))
-    assert (culprit.op, culprit.nodes, culprit.alone) == ("graph.tanh", "squash", False)
+    result = search(WrongTogether("relu", "tanh"))
+    assert (result.op, result.nodes, result.alone) == ("graph.tanh", "squash", False)
 
 
 def test_a_wrong_import(monkeypatch, capsys, tmp_path):

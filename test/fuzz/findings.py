@@ -103,10 +103,10 @@ def _reduce(
         return _write(path, outcome, f"not reduced: {one_line(error)}")
     reference = [f"--reference={case.reference}"]
     reduced.save(path, ["--threads=1", *arguments], reference, _predicate(case, outcome))
-    culprit = ""
+    bisection = ""
     if outcome.status is GraphStatus.WRONG and outcome.alone and case.family != QDQ:
-        culprit = _culprit(reduced.subject, case, options)
-    return _write(path, outcome, str(reduced), culprit, reduced.subject)
+        bisection = _bisect_case(reduced.subject, case, options)
+    return _write(path, outcome, str(reduced), bisection, reduced.subject)
 
 
 def _reduced(case: DrawnGraph, outcome: GraphOutcome, options: dict[str, Any]) -> Reduced:
@@ -157,7 +157,7 @@ def _predicate(case: DrawnGraph, outcome: GraphOutcome) -> str:
     return f"{python}.history {{}}"
 
 
-def _culprit(subject: ReductionCase, case: DrawnGraph, options: dict[str, Any]) -> str:
+def _bisect_case(subject: ReductionCase, case: DrawnGraph, options: dict[str, Any]) -> str:
     """Find out whether a pass, a rewrite, or the generated code is at fault."""
     try:
         return str(bisect(subject.model, subject.feeds, **_settings(case, options)))
@@ -174,7 +174,7 @@ def _write(
     path: Path,
     outcome: GraphOutcome,
     said: str,
-    culprit: str = "",
+    bisection: str = "",
     subject: ReductionCase | None = None,
 ) -> str:
     """Write ``finding.json``, which marks this finding as processed; return `said`."""
@@ -186,7 +186,7 @@ def _write(
         "detail": outcome.detail,
         "reduction": said,
         "operators": operators,
-        "culprit": culprit,
+        "bisection": bisection,
     }
     (path / "finding.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     return said

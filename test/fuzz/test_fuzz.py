@@ -147,7 +147,7 @@ def test_wrong_code_is_found_and_reduced(tmp_path, capsys, monkeypatch):
     folder = tmp_path / f"5-{index:06}"
     finding = json.loads((folder / "finding.json").read_text())
     assert finding["operators"] == ["Tanh"]
-    assert "lowering" in finding["culprit"]
+    assert "lowering" in finding["bisection"]
     reduced = onnx.load(folder / "model.onnx")
     assert [node.op_type for node in reduced.graph.node] == ["Tanh"]
     assert (folder / "reproduce.sh").exists()
@@ -325,6 +325,6 @@ def test_a_wrong_rewrite_is_found_and_named(tmp_path, monkeypatch):
     assert outcome.status is GraphStatus.WRONG, outcome
     (said,) = reduce_findings([outcome], 6, tmp_path, jobs=1, options=options)
     assert "nodes became 1 (Add)" in said
-    culprit = json.loads((tmp_path / case.name / "finding.json").read_text())["culprit"]
-    assert "turn-sum" in culprit
-    assert node.name in culprit
+    bisection = json.loads((tmp_path / case.name / "finding.json").read_text())["bisection"]
+    assert "turn-sum" in bisection
+    assert node.name in bisection

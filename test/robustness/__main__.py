@@ -118,7 +118,7 @@ def _small(kind, data: bytes, outcome: InputOutcome) -> bytes:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m robustness",
-        description="Hand graphc broken and hostile models, compiled files and cache entries.",
+        description="Hand graphc broken and malicious models, compiled files and cache entries.",
     )
     parser.add_argument("--inputs", type=int, default=100_000, metavar="N", help="in all (100000)")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the numbers drawn (0)")

@@ -73,7 +73,7 @@ class RobustnessResults:
         counts |= {f"of them {name}": kind.inputs for name, kind in self.kinds.items()}
         counts |= {"accepted": outcomes["ok"]}
         counts |= {"refused": self.inputs - outcomes["ok"] - violations}
-        what = "broken and hostile models, compiled files and cache entries"
+        what = "broken and malicious models, compiled files and cache entries"
         return finished(
             what, "make robustness", counts, violations=violations, seconds=self.seconds
         )

@@ -1,4 +1,4 @@
-"""Tests with hundreds of broken and hostile inputs, and of the tool that draws thousands."""
+"""Tests with hundreds of broken and malicious inputs, and of the tool that draws thousands."""
 
 import json
 import os
