@@ -63,6 +63,20 @@ func.func @concat_behind_a_constant(%x: tensor<2x4xf32>) -> tensor<3x4xf32> {
 
 // -----
 
+// Where run time decides along which axes a tensor repeats, the result is kept in memory: reductions
+// that read it would look up each element.
+
+// CHECK-LABEL: @repeated_as_the_run_decides
+// CHECK: %[[Y:.*]] = linalg.generic
+// CHECK: tensor.extract
+// CHECK: "iree_tensor_ext.compute_barrier.end"(%[[Y]])
+func.func @repeated_as_the_run_decides(%x: tensor<?x4xf32, ["u"]>) -> tensor<3x4xf32> {
+  %0 = "graph.expand"(%x) {shape = [3, 4]} : (tensor<?x4xf32, ["u"]>) -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @expand_and_pad
 // CHECK: linalg.generic
 // CHECK: tensor.insert_slice
