@@ -25,10 +25,11 @@ class LoadableDialect(ext.Dialect, name="loadable"):
         if ir.Context.current.is_dialect_loaded(cls.DIALECT_NAMESPACE):
             return
         with _lock:  # threads that compile have contexts of their own, and the class in common
-            if cls._definition is None or cls._definition[0] != len(cls.operations):
+            kept = vars(cls).get("_definition")  # its own, not that of a base
+            if kept is None or kept[0] != len(cls.operations):
                 cls._define()
             else:
-                cls._load_definition(cls._definition[1])
+                cls._load_definition(kept[1])
 
     @classmethod
     def _define(cls) -> None:
