@@ -175,9 +175,8 @@ def share_compiles():
     with pytest.MonkeyPatch.context() as patch, compiled_together.in_place():
         own = str(compiler.find_compiler())
         patch.setattr(compiler, "run_child", CompileOnce(folder, compiler.run_child, own))
-        # Each process of a run has one CPU. Programs of one module have no groups of kernels, and
-        # functions of their own for kernels without groups cost an eighth of the time.
-        patch.setattr(kernel_groups, "_count_cpus", lambda: 0 if compiled_together.waits() else 1)
+        # What several processes compile is not shared by tests, and each has one CPU.
+        patch.setattr(kernel_groups, "_count_cpus", lambda: 0)
         yield
 
 

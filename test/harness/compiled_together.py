@@ -112,11 +112,6 @@ def _compile(calls: Sequence[WaitingCall]) -> None:
         call.answer = SharedModule(contents, numbers[program])
 
 
-def waits() -> bool:
-    """Return whether this thread is a call in `run_together`."""
-    return isinstance(current_thread(), WaitingCall)
-
-
 def compile_module(program: bytes | Path | InputProgram, **options: Any) -> bytes | SharedModule:
     """`graphc.runtime.compile_module`, together with the programs of other calls if it is called in
     one of `run_together`."""
