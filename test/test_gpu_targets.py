@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from detection_models import suppression
 from devices import cpu_like
-from numerics import Cases, const
+from numerics import Cases, Feed, const
 from onnx import TensorProto, helper, numpy_helper
 from test_models import compare, exported, small_cnn
 
@@ -359,6 +359,19 @@ def test_convolutions_of_images_of_even_unknown_sizes(caplog):
 def test_normalized_rows_of_unknown_length_become_columns(target, shape, nodes):
     contents, _ = to_module(chain(shape, *nodes), make_options(target, host=False))
     assert OTHERS["vulkan:portable" if target.startswith("vulkan") else target] in contents
+
+
+def test_metal_compiles_masks_whose_axes_repeat_as_the_run_decides():
+    """The backend fails where the softmax reads them by look-ups of its own."""
+    cases = Cases(opset=24)
+    q, k, v = (
+        Feed(np.ones((2, heads, 5, 8), np.float32), ["n", heads, size, 8])
+        for heads, size in ((4, "s"), (2, "t"), (2, "t"))
+    )
+    mask = Feed(np.ones((2, 1, 5, 4), np.bool_), ["n", "h", "s", "u"])
+    cases.add("Attention", q, k, v, mask, is_causal=1)
+    contents, _ = to_module(cases.model(), make_options("metal", host=False))
+    assert OTHERS["metal"] in contents
 
 
 @pytest.mark.parametrize("target", ["cuda", "rocm", "metal", "vulkan:portable"])
