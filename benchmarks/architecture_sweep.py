@@ -54,7 +54,7 @@ EXPORTER, ONNXRUNTIME, GRAPHC = "exporter", "onnxruntime", "graphc"
 
 
 class SweepFailure(Exception):
-    """A step that failed, and the one who failed."""
+    """A step that failed, and the program that failed in it."""
 
     def __init__(self, failed_in: str, reason: str):
         super().__init__(reason)
@@ -208,13 +208,13 @@ def _compared(
     for feed, wanted in zip(feeds, expected, strict=True):
         if wanted is None:
             continue
-        for failed_in, peer in ((GRAPHC, ours), (ONNXRUNTIME, theirs)):
+        for name, peer in ((GRAPHC, ours), (ONNXRUNTIME, theirs)):
             try:
                 results = peer.run(feed)
             except Exception as error:  # onnxruntime's exceptions have no common class
-                raise SweepFailure(failed_in, one_line(error)) from error
+                raise SweepFailure(name, one_line(error)) from error
             pairs = zip(results, wanted, strict=True)
-            found[failed_in] = max(found[failed_in], *(largest_difference(*pair) for pair in pairs))
+            found[name] = max(found[name], *(largest_difference(*pair) for pair in pairs))
     return replace(row, difference=found[GRAPHC], their_difference=found[ONNXRUNTIME])
 
 
