@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
-UV ?= $(shell command -v uv)
+UV ?= $(shell command -v uv 2> /dev/null)
 GRAPHC_ROBUSTNESS_INPUTS ?= 100000
 BENCH_MODELS := resnet50 mobilenetv2 bert vit gpt2 resnet50-b8
 BENCH_PEERS := onnxruntime,openvino
@@ -28,7 +28,7 @@ $(STAMP): pyproject.toml
 	@echo "== setting up $(VENV) (Python and all packages graphc needs)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "graphc needs Python 3.11 or newer; set PYTHON=")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@{ test -n "$(UV)" && $(UV) pip install --quiet --python $(BIN)/python --editable '.[test,lint]'; } || \
+	@{ test -n "$(UV)" && "$(UV)" pip install --quiet --python $(BIN)/python --editable '.[test,lint]'; } || \
 		$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable '.[test,lint]'
 	@touch $@
 
