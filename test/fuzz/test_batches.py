@@ -76,7 +76,7 @@ def checked(monkeypatch):
     index, and true in a batch."""
     cases = [draw_case(3, index) for index in range(4)]
     monkeypatch.setattr(run_graphs, "draw_case", lambda seed, index, family: cases[index])
-    monkeypatch.setattr(run_graphs, "GRACE", 0.3)
+    monkeypatch.setattr(run_graphs, "GRACE", 0.8)
 
     def outcomes(end):
         def check(index):
@@ -131,7 +131,7 @@ def test_the_graphs_of_a_hang_are_checked_alone(checked):
         return PASSED
 
     found = checked(end)
-    assert found == [PASSED[:2], (GraphStatus.HANG, "not done after 0.5 s"), *[PASSED[:2]] * 2]
+    assert found == [PASSED[:2], (GraphStatus.HANG, "not done after 1 s"), *[PASSED[:2]] * 2]
 
 
 def test_a_module_that_does_not_compile_is_a_finding(checked, monkeypatch):
