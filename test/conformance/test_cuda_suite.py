@@ -51,8 +51,9 @@ def test_the_models_are_here():
     assert len(PATHS) == 6
 
 
+@pytest.mark.long
 def test_cuda_compiles_a_model_of_the_benchmark(caplog):
-    """``make gpu-check`` compiles the others, too; for a transformer, see `test_gpu_targets`."""
+    """``make gpu-check`` compiles the others, too; for smaller ones, see `test_gpu_targets`."""
     (path,) = (path for path in PATHS if path.stem == "mobilenetv2")
     contents, _ = to_module(load_shortened(path), make_options("cuda", host=False))
     assert PTX in contents

@@ -18,6 +18,7 @@ WINDOWS = (
     {"kernel_shape": [1, 4], "strides": [1, 4], "pads": [0, 3, 0, 3]},
     {"kernel_shape": [13, 17], "pads": [6, 8, 6, 8]},
 )
+PADS_COUNT = WINDOWS[1:4:2]
 SEQUENCES = ({"kernel_shape": [3], "strides": [2], "pads": [1, 1]}, {"kernel_shape": [5]})
 
 
@@ -27,7 +28,7 @@ def _pools(windows, kinds=("MaxPool", "AveragePool")):
             yield "MaxPool", window
         if "AveragePool" in kinds and "dilations" not in window:
             yield "AveragePool", window
-            if "pads" in window:
+            if window in PADS_COUNT:
                 yield "AveragePool", {**window, "count_include_pad": 1}
 
 
@@ -82,7 +83,9 @@ def test_named_sizes():
 def test_other_types(dtype):
     x = _drawn((2, 3, 9, 71), dtype)
     _check(
-        _model(_pools(WINDOWS, ["MaxPool"]), dtype, ("n", 3, "h", "w")), x, x[:, :, :7, :9].copy()
+        _model(_pools(WINDOWS[:6], ["MaxPool"]), dtype, ("n", 3, "h", "w")),
+        x,
+        x[:, :, :7, :9].copy(),
     )
 
 

@@ -36,7 +36,8 @@ def test_known_scales_and_sizes():
     for coordinates in COORDINATES:
         form = {"coordinate_transformation_mode": coordinates}
         cases.add("Resize", X, None, const([1.0, 1.0, 2.0, 1.5]), mode="linear", **form)
-        cases.add("Resize", X, None, None, const([1, 2, 3, 1]), mode="cubic", **form)
+        if coordinates in COORDINATES[::2]:
+            cases.add("Resize", X, None, None, const([1, 2, 3, 1]), mode="cubic", **form)
     for rounding in ROUNDINGS:
         scales = const([1.0, 1.0, 2.0, 0.5])
         cases.add("Resize", X, None, scales, mode="nearest", nearest_mode=rounding)
