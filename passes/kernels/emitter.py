@@ -37,10 +37,12 @@ class Prefetch:
     step: Index
     most: int = 0
     """The largest step, if it is only known when the kernel runs."""
+    lines: int | None = None
+    """Maximum number of cache lines to prefetch at an index."""
 
     def offsets(self, line: int) -> range:
         """The offsets of what is prefetched at an index, of cache lines of `line` elements."""
-        return range(0, self.step if isinstance(self.step, int) else self.most, line)
+        return range(0, self.step if isinstance(self.step, int) else self.most, line)[: self.lines]
 
 
 @dataclass(frozen=True)

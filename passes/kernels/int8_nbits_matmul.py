@@ -77,8 +77,10 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
     """Emits what both kernels have in common."""
 
     shape: Int8NbitsMatmulShape
-    TOGETHER = 1
-    """Vectors of columns that are multiplied at a time."""
+
+    @abstractmethod
+    def together(self, rows: int, parts: int) -> int:
+        """Vectors of columns, of `parts`, that are multiplied by `rows` at a time."""
 
     @abstractmethod
     def dots(
@@ -139,12 +141,13 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
     def _block(
         self, right: ir.Value, block: ir.Value, rows: _Rows, registers: Registers
     ) -> Registers:
-        """Accumulate the products of rows by a block of a panel, `TOGETHER` vectors of columns at a
-        time: sums of integers need as many registers."""
+        """Accumulate the products of rows by a block of a panel, some vectors of columns at a time:
+        sums of integers need as many registers."""
         count, registers = len(rows.starts), list(registers)
         parts = len(registers) // count
-        for first in range(0, parts, self.TOGETHER):
-            some = range(first, min(first + self.TOGETHER, parts))
+        together = self.together(count, parts)
+        for first in range(0, parts, together):
+            some = range(first, min(first + together, parts))
             zero = self.splat(0, element=ir.IntegerType.get_signless(32))
             sums = self.dots(right, block, rows.starts, first, [zero] * (count * len(some)))
             for part in some:
@@ -252,6 +255,11 @@ def _signed(word: int) -> int:
 class Int8NbitsMatmulEmitter(Int8NbitsEmitter):
     """Emits the kernel for few rows."""
 
+    def together(self, rows: int, parts: int) -> int:
+        """See `Int8NbitsEmitter`: as many as registers hold, so that memory is read in order."""
+        free = self.shape.cpu.registers - rows * parts
+        return max(1, min(parts, free // (rows + 1)))
+
     def _reader(self, right: ir.Value, part: int, count: int = 1) -> NbitsReader:
         return NbitsReader(self, right, self.shape.layout, count, self.index(part))
 
@@ -284,7 +292,11 @@ class Int8NbitsPanelsEmitter(Int8NbitsEmitter, NbitsPanelsEmitter):
     """Emits the kernel for many rows."""
 
     shape: Int8NbitsPanelsShape
-    TOGETHER = 4
+
+    def together(self, rows: int, parts: int) -> int:
+        """See `Int8NbitsEmitter`."""
+        del rows, parts
+        return 4
 
     def widen(self, reader: NbitsReader, block: ir.Value, target: ir.Value) -> None:
         """See `NbitsPanelsEmitter`."""

@@ -31,6 +31,11 @@ class NbitsMatmulShape(BlockPanelsShape):
         """See `MatmulShape`."""
         return self.k * self.layout.block
 
+    @property
+    def streamed_rows(self) -> int:
+        """See `MatmulShape`; more rows take as long to multiply as weights to read."""
+        return SUMMED_ROWS
+
 
 class NbitsMatmulEmitter(BlockPanelsEmitter):
     """Emits the kernel."""

@@ -5,6 +5,7 @@ panel, that is widened to f32, and stays in the L1: the more rows there are, the
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...dialects import graph
 from ...mlir import arith, ir
@@ -125,9 +126,6 @@ class NbitsPanelsEmitter(MatmulEmitter):
 
         self.repeat(0, layout.lines, line)
 
-    def ahead(
-        self, line: ir.Value, following: ir.Value, per_row: ir.Value | None, size: int
-    ) -> Prefetch | None:
+    def ahead(self, *_: Any) -> Prefetch | None:
         """See `MatmulEmitter`: scratch memory is in a cache."""
-        del line, following, per_row, size
         return None

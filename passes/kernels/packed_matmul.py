@@ -18,6 +18,7 @@ from .emitter import (
     Registers,
     VectorEmitter,
     VectorSlice,
+    elements_of_cache_line,
     even_tiles,
     long_vectors,
     short_vectors,
@@ -32,6 +33,8 @@ from .register_tiles import (
     prefetch_share,
 )
 
+PAGE_LINES = 64
+"""Cache lines of a page of memory."""
 L1_WEIGHTS_SHARE = 1
 """Share of the L1 for the weights."""
 L2_ROWS_SHARE = 1 / 2
@@ -85,6 +88,12 @@ class MatmulShape:
     def row_elements(self) -> int:
         """Elements of a row of `x`, each of 4 bytes."""
         return self.k
+
+    @property
+    def streamed_rows(self) -> int:
+        """Maximum rows of a tile whose speed is that of reading the weights. Their stream is left
+        to the hardware: where each line is prefetched, too, this takes up to 1.6 times as long."""
+        return self.cpu.vector_bits // 128
 
     @property
     def flops(self) -> int | None:
@@ -302,7 +311,7 @@ class MatmulEmitter(VectorEmitter):
                 rows = self.left(row, k_block.start, tiles.size)
                 zeros = self.zeros(tiles.size, columns.parts)
                 accumulators = self._start(positions, zeros, k_block)
-                ahead = self.ahead(line, following, lines.ahead, tiles.size)
+                ahead = self.ahead(weights, following, line, tiles, lines)
                 accumulators = self.multiply(
                     rows, self.weights, weights, k_block.length, accumulators, ahead
                 )
@@ -330,18 +339,40 @@ class MatmulEmitter(VectorEmitter):
         return LhsBlock(self.x, at, count, shape.k, shape.line)
 
     def ahead(
-        self, line: ir.Value, following: ir.Value, per_row: ir.Value | None, size: int
+        self,
+        weights: ir.Value,
+        following: ir.Value,
+        line: ir.Value,
+        tiles: RegisterTiles,
+        lines: "_Lines",
     ) -> Prefetch | None:
-        """The part of the `following` weights to prefetch, if any, while the tile of `size` rows at
-        row `line` of a block is multiplied; `per_row` elements per row, if rows are dynamic."""
+        """What to prefetch, if anything, while a tile at row `line` of a block is multiplied by
+        `weights`: a part of the `following` ones, or of the same if they are streamed."""
         shape = self.shape
-        if per_row is None:
-            tiles = sum(count for count, _ in shape.tiles)
+        is_streamed = tiles.size <= shape.streamed_rows
+        page = Prefetch(self.add(weights, self._page), shape.line, lines=1)
+        if lines.ahead is None:
+            count = sum(count for count, _ in shape.tiles)
+            if is_streamed and count == 1:
+                return page
             share = -(-shape.kc * shape.line // shape.mc)
-            step = max(1, -(-shape.line // tiles))
+            step = max(1, -(-shape.line // count))
             return Prefetch(self.add(following, self.times(line, share)), step)
-        full = size if size == shape.mr else None
-        return prefetch_share(self, following, line, per_row, full, shape.kc, shape.line)
+        full = tiles.size if tiles.size == shape.mr else None
+        part = prefetch_share(self, following, line, lines.ahead, full, shape.kc, shape.line)
+        if full or not is_streamed:
+            return part
+        least = self.index(-(-shape.kc * shape.line // shape.streamed_rows))
+        is_only = arith.cmpi(arith.CmpIPredicate.uge, lines.ahead, least)
+        start = arith.select(is_only, page.start, part.start)
+        step = arith.select(is_only, self.index(shape.line), self.index(part.step))
+        return Prefetch(start, step, most=1)
+
+    @property
+    def _page(self) -> int:
+        """The distance at which a stream of weights is prefetched: the hardware does that by
+        itself, but stops at pages."""
+        return PAGE_LINES * elements_of_cache_line(self.weights)
 
     def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel: as long as instructions take, if they

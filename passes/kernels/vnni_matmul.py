@@ -34,6 +34,11 @@ class VnniMatmulShape(MatmulShape):
         return self.k - bool(self.rest)
 
     @property
+    def streamed_rows(self) -> int:
+        """See `MatmulShape`; of a known number of rows each tile prefetches one line in a step."""
+        return super().streamed_rows if self.rows is None else 0
+
+    @property
     def flops(self) -> int | None:
         groups = super().flops
         return None if groups is None else self.dot.size * groups
