@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .loaders import LOADERS
+from .loaders import LOADERS, LOOPS
 from .measure import MeasurementPlan, burst, warm_up
 from .memory import family, family_bytes, forget_peak, peak_bytes
 from .peers import PeerError, Terms
@@ -111,7 +111,7 @@ def _serve(
     plan: MeasurementPlan,
 ) -> None:
     try:
-        peer = LOADERS[runtime](path, terms)
+        peer = (LOADERS | LOOPS)[runtime](path, terms)
         forget_peak()
         # Copied, since some runtimes return views that the next run overwrites.
         start = time.perf_counter()

@@ -11,8 +11,8 @@ GroupQueryAttention with rotary embedding, RMS normalisation. Weights are random
 with a cache of `past` positions: ``decode`` of one token, ``prefill`` of many. graphc and ONNX
 Runtime keep the cache in place. Ratios are time over time; below 1, graphc is faster. ``GB/s``
 counts the packed weights, once per step. ``of reading`` and ``of copying`` are its shares of what
-as many threads read from memory by a loop of numpy, or read and write by one that copies, before
-or after the step, whichever is more.
+as many threads read from memory by a loop of numpy, or read and write by one that copies, in turns
+with the step.
 """
 
 import sys
@@ -24,8 +24,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ..generation.statistics import copy_bandwidth, read_bandwidth
 from .measure import MeasurementPlan, largest_difference
+from .memory_loops import COPYING, LOOP_BYTES, READING
 from .models import DEFAULT_FOLDER
 from .peers import Terms
 from .turns import optional, parser_of, report, take_turns
@@ -205,8 +205,8 @@ class DecoderRow:
     peers: Mapping[str, float]
     to_best_peer: float | None
     gigabytes_per_second: float
-    bandwidths: tuple[float, ...]
-    """Bytes per second of a loop that only reads, and of one that copies."""
+    shares: tuple[float, ...]
+    """Shares of the bandwidth of a loop that only reads, and of one that copies."""
     difference: float | None
     """From ONNX Runtime's result, relative to the largest element."""
 
@@ -216,7 +216,7 @@ class DecoderRow:
         return (
             self.model, self.step, str(self.level), optional(self.to_best_peer, ".2f"),
             f"{self.mine:.4g}", peers, f"{self.gigabytes_per_second:.1f}",
-            *(f"{self.gigabytes_per_second * 1e9 / each:.0%}" for each in self.bandwidths),
+            *(f"{share:.0%}" for share in self.shares),
             optional(self.difference, ".1e"),
         )  # fmt: skip
 
@@ -226,8 +226,8 @@ def measure(
 ) -> DecoderRow:
     """Measure one step."""
     path, packed = write_decoder(model, step, level)
-    entrants = {name: (name, path) for name in (MINE, *PEERS)}
-    before = _bandwidths(threads)
+    loops = (READING, COPYING)
+    entrants = {name: (name, path) for name in (MINE, *PEERS, *loops)}
     turns = take_turns(entrants, inputs_of(path, step), Terms(threads), plan, required=MINE)
     timings, best = turns.timings, turns.best(PEERS)
     mine, truth = timings[MINE], turns.results.get(PEERS[0])
@@ -236,13 +236,9 @@ def measure(
         {name: timings[name].median for name in PEERS if name in timings},
         mine.ratio(timings[best]) if best else None,
         packed / mine.median / 1e6,
-        tuple(map(max, before, _bandwidths(threads))),
+        tuple(packed / mine.median * timings[each].median / LOOP_BYTES[each] for each in loops),
         None if truth is None else largest_difference(turns.results[MINE][0], truth[0]),
     )  # fmt: skip
-
-
-def _bandwidths(threads: int) -> tuple[float, ...]:
-    return read_bandwidth(threads), copy_bandwidth(threads)
 
 
 def _rows(chosen: Sequence[str], threads: int, plan: MeasurementPlan) -> Iterator[DecoderRow]:

@@ -66,14 +66,6 @@ def read_bandwidth(threads: int = 1) -> float:
     return array.nbytes / _least_seconds(np.sum, threads, array)
 
 
-def copy_bandwidth(threads: int = 1) -> float:
-    """Bytes per second that `threads` threads read and write together, by copying an array beyond
-    all caches: what STREAM counts (McCalpin, 1995)."""
-    array = np.ones(_PROBE_BYTES // 8, np.int64)
-    copied = np.zeros_like(array)
-    return 2 * array.nbytes / _least_seconds(np.copyto, threads, copied, array)
-
-
 def _least_seconds(function: Callable[..., Any], threads: int, *arrays: np.ndarray) -> float:
     """The least time that `function` takes, with each thread on its part of `arrays`."""
     parts = [np.array_split(array, threads) for array in arrays]
