@@ -40,6 +40,26 @@ func.func @masked(%x: tensor<6x16xf32>, %w: tensor<1x16x32xf32>) -> tensor<6x20x
 
 // -----
 
+// One row takes as long as its weights are read: each line in the order of memory, and one cache line
+// of it a page ahead. More rows read long vectors, and prefetch all of the next panel.
+
+// CHECK: func.func @matmul_0
+// CHECK: %[[PAGE:.*]] = arith.constant 1024 : index
+// CHECK-NOT: vector<64xf32>
+// CHECK: scf.for
+// CHECK-COUNT-4: vector.load {{.*}} : memref<16384xf32>, vector<16xf32>
+// CHECK-COUNT-1: memref.prefetch
+// CHECK-NOT: memref.prefetch
+// CHECK-COUNT-4: vector.fma {{.*}} : vector<16xf32>
+// CHECK-NOT: vector.fma
+// CHECK-LABEL: @one
+func.func @one(%x: tensor<1x64xf32>, %w: tensor<4x64x64xf32>) -> tensor<1x256xf32> {
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 256 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x64xf32>, tensor<4x64x64xf32>) -> tensor<1x256xf32>
+  return %0 : tensor<1x256xf32>
+}
+
+// -----
+
 // A line of three registers is one of two and one: vectors of powers of two.
 
 // CHECK: func.func @matmul_0
