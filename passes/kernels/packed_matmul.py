@@ -349,7 +349,7 @@ class MatmulEmitter(VectorEmitter):
         tiles: RegisterTiles,
         lines: "_Lines",
     ) -> Prefetch | None:
-        """What to prefetch, if anything, while a tile at row `line` of a block is multiplied by
+        """The memory to prefetch, if any, while a tile at row `line` of a block is multiplied by
         `weights`: a part of the `following` ones, or of the same if they are streamed."""
         shape = self.shape
         is_streamed = tiles.size <= shape.streamed_rows
