@@ -44,18 +44,18 @@ def _totals(reasons: Reasons) -> Iterator[str]:
 
 
 def _drawing(reasons: Reasons, devices: Sequence[str]) -> Iterator[str]:
-    """A column for each device, and a row for each stretch of regions on one of them."""
+    """A column for each device, and a row for each run of regions on one of them."""
     regions = reasons["regions"]
-    stretches = [
+    runs = [
         [number for number, _ in group]
         for _, group in groupby(enumerate(regions), key=lambda pair: pair[1]["device"])
     ]
     seconds = [sum(regions[n]["seconds"].get(regions[n]["device"], 0.0) for n in each)
-               for each in stretches]  # fmt: skip
+               for each in runs]  # fmt: skip
     width = BAR + 14
     yield "    ".join(["regions".ljust(9), *(name.ljust(width) for name in devices)]).rstrip()
     longest = max(seconds, default=0.0) or 1.0
-    for each, time in zip(stretches, seconds, strict=True):
+    for each, time in zip(runs, seconds, strict=True):
         numbers = f"{each[0]}-{each[-1]}" if len(each) > 1 else f"{each[0]}"
         bar = "#" * max(1, round(BAR * time / longest)) + f" {_milliseconds(time)}"
         here = regions[each[0]]["device"]

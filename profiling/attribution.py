@@ -10,7 +10,7 @@ from .sites import Site
 def attribute(events: Sequence[Event], groups: Sequence[Sequence[Site]]) -> list[Site]:
     """The site of each of `events`, from `dispatch_sites`.
 
-    A command buffer is identified by the kernels that it runs. Stretches with the same kernels are
+    A command buffer is identified by the kernels that it runs. Those with the same kernels are
     assigned in turn, in program order. Events that match no group get a site with their kernel
     and without node names.
     """

@@ -73,7 +73,7 @@ LONGEST = tuple(
         "passes/linalg/workarounds/test_faults.py",
     )
 )
-"""The files that take longest, 12 s of one processor and more, in that order. Those that make what
+"""The files that take longest, 12 s of CPU time and more, in that order. Those that make what
 others find, the suite of ONNX or a language model, are not beside these."""
 
 

@@ -61,7 +61,7 @@ def test_lists_name_cases_of_the_suite(suite, path):
 
 
 @pytest.mark.parametrize("model", ["small_cnn", long("bert-tiny")])
-def test_processors_compute_by_the_pipeline_of_cuda(model):
+def test_cpus_compute_by_the_pipeline_of_cuda(model):
     """The program for CUDA is correct: a CPU computes the same results from it."""
     target = cpu_like("gpu")
     if model == "bert-tiny":
@@ -74,7 +74,7 @@ def test_processors_compute_by_the_pipeline_of_cuda(model):
 
 @pytest.fixture
 def cuda_without_tiles(monkeypatch):
-    """A processor that computes what CUDA gets, but for the tiles, which it does not have."""
+    """A CPU that computes what CUDA gets, but for the tiles, which it does not have."""
     monkeypatch.setattr(gpu_matmul, "tile_attribute", lambda *_: None)
     monkeypatch.setattr(implicit_gemm, "tile_attribute", lambda *_, **__: None)
     monkeypatch.setattr(packed_matmul, "im2col_attribute", lambda *_: None)
@@ -254,7 +254,7 @@ def test_targets_without_bf16(target):
 
 
 @pytest.mark.parametrize("name", OWN_FORMS)
-def test_processors_compute_what_has_a_form_for_cuda(by_name, name):
+def test_cpus_compute_what_has_a_form_for_cuda(by_name, name):
     computed = run_case(by_name[name], 300, target=cpu_like("gpu"), host=False)
     assert computed.passed, computed.detail
 

@@ -88,7 +88,7 @@ def _shared(
 
 
 def _independent(uses: Sequence[KernelUse]) -> list[tuple[int, int]]:
-    """Stretches of `uses` of which no kernel reads or writes what another one writes."""
+    """Runs of `uses` in which no kernel reads or writes what another one writes."""
     found: list[tuple[int, int]] = []
     first, read, written = 0, set[int](), set[int]()
     for number, use in enumerate(uses):

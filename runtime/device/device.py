@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import DeviceError, DeviceLostError, UsageError
 from ..threads.affinity import own_cpus, placed_workers
-from ..threads.haltpoll import IdlePolling, may_poll
+from ..threads.haltpoll import Haltpoll, may_poll
 from ..threads.usable_cpus import usable_cpus
 from .dlpack import HOST, DeviceType
 from .mpi_environment import without_mpi
@@ -60,7 +60,7 @@ class Device:
     threads: int
     driver: str = "local-sync"
     index: int = 0
-    polling: IdlePolling | None = None
+    polling: Haltpoll | None = None
     in_software: bool = False
     forked: bool = False
     lost: bool = False
@@ -197,16 +197,16 @@ def _create(driver: str, threads: int, allocators: list[str] | None = None) -> D
     except (RuntimeError, ValueError) as error:
         help_ = f"; {_HELP[driver]}" if driver in _HELP else ""
         raise DeviceError(f"cannot open device '{driver}': {brief(error)}{help_}") from error
-    return Device(hal, threads, driver, index, _idle_polling(threads), is_software(name))
+    return Device(hal, threads, driver, index, _haltpoll(threads), is_software(name))
 
 
-def _idle_polling(threads: int) -> IdlePolling | None:
+def _haltpoll(threads: int) -> Haltpoll | None:
     """A poller for several workers with a core each, unless a control group limits CPU time; else
     None."""
     cpus = own_cpus(threads)
     if threads == 1 or not cpus or usable_cpus() < threads or not may_poll():
         return None
-    return IdlePolling(cpus)
+    return Haltpoll(cpus)
 
 
 def _open_first(driver: Any, name: str, allocators: list[str] | None) -> tuple[Any, int, str]:

@@ -56,7 +56,7 @@ _LOCK_BYTES = 64
 logger = logging.getLogger("graphc")
 
 
-class IdlePolling:
+class Haltpoll:
     """Keeps `cpus` awake for `LINGER` seconds after consecutive short calls, if that makes
     calls shorter on average."""
 

@@ -192,7 +192,7 @@ def test_who_wants_to_see_the_compiler_at_work_does(compiler, build, path, optio
     assert compiler.calls == 2
 
 
-def test_versions_sources_and_processors_decide(compiler, build, path, monkeypatch):
+def test_versions_sources_and_cpus_decide(compiler, build, path, monkeypatch):
     build(path)
     monkeypatch.setattr(model_cache, "surroundings", lambda: ("another version",))
     assert build(path) == b"contents 2"

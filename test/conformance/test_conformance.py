@@ -18,7 +18,7 @@ from conformance.suite_journal import SuiteJournal, SuiteRun, merge_journals
 from graphc.errors import UsageError
 from graphc.runtime import CompiledModel
 
-RUN = SuiteRun("cpu", "cpu:host", "a processor", True, True, {"onnx": "1"}, "2026-01-01")
+RUN = SuiteRun("cpu", "cpu:host", "a CPU", True, True, {"onnx": "1"}, "2026-01-01")
 PASS, WRONG, ERROR = CaseStatus.PASS, CaseStatus.WRONG, CaseStatus.ERROR
 
 

@@ -1,4 +1,4 @@
-"""The decode loop of docs/targets.md runs as it stands, on a processor and on Vulkan."""
+"""The decode loop of docs/targets.md runs as it stands, on a CPU and on Vulkan."""
 
 import functools
 import re

@@ -286,6 +286,6 @@ def test_large_graphs_are_fast(context):
         return None
 
     module = build_module(body, "4xf32")
-    start = time.process_time()  # others may have the processor meanwhile
+    start = time.process_time()  # others may have the CPU meanwhile
     assert apply(module, *[no_match] * 40) == {}
     assert time.process_time() - start < 1

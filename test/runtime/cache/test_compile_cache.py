@@ -293,7 +293,7 @@ def test_program_and_flags_make_the_key(monkeypatch):
         kernel_key("digest", ["--a", "--b"]),
     ]
     assert len({key, *others}) == 5
-    monkeypatch.setattr("graphc.runtime.cache.keys.surroundings", lambda: ("another processor",))
+    monkeypatch.setattr("graphc.runtime.cache.keys.surroundings", lambda: ("another CPU",))
     assert key != program_key("digest", ["--a", "--b"])
 
 

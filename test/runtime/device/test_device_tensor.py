@@ -60,7 +60,7 @@ def test_a_cache_never_leaves_the_device(model):
         np.testing.assert_array_equal(total, expected.sum(axis=0))
     np.testing.assert_array_equal(cache.numpy(), expected)
     past = contexts(append)[0].slots[0]
-    assert getattr(past, "staging", None) is None  # on a processor
+    assert getattr(past, "staging", None) is None  # on a CPU
     assert getattr(past, "_between", None) is None  # elsewhere
 
 
@@ -249,7 +249,7 @@ def test_a_model_that_gives_a_tensor_back_copies_nothing(compiled):
 
 @needs_vulkan
 def test_a_device_in_software_is_closed_with_its_last_user(compiled):
-    """Its threads would keep processors busy for as long as the process lives."""
+    """Its threads would keep cores busy for as long as the process lives."""
     gc.collect()
     with load(compiled("add", "vulkan")) as add:
         if not add._session.device.in_software:

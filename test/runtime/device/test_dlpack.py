@@ -1,6 +1,6 @@
 """Tensors of other libraries, on the host and on a device that stands for one of CUDA's.
 
-Behind that device is a processor, whose memory the runtime takes in by the same calls.
+Behind that device is a CPU, whose memory the runtime takes in by the same calls.
 """
 
 import ctypes
@@ -146,9 +146,7 @@ def test_a_tensor_on_the_device_is_taken_where_it_lies(cuda, calls, aligned):
 
 def test_a_tensor_that_begins_anywhere_is_copied_on_the_device(cuda, calls, aligned, monkeypatch):
     array = aligned(np.arange(8, dtype=np.float32))
-    monkeypatch.setattr(
-        dlpack_import, "ALIGNMENT", 1 << 62
-    )  # memory of a processor must be aligned
+    monkeypatch.setattr(dlpack_import, "ALIGNMENT", 1 << 62)  # memory of a CPU must be aligned
     tensor = read_tensor(LegacyDlpackTensor(array, CUDA), cuda)
     array[0] = 42
     np.testing.assert_array_equal(tensor, np.arange(8))

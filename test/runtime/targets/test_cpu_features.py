@@ -16,7 +16,7 @@ V3 = V2 + " avx avx2 bmi1 bmi2 f16c fma abm movbe"
 
 @pytest.fixture
 def cpuinfo(tmp_path, monkeypatch):
-    """``cpuinfo("sse avx")``: makes this processor one with these features."""
+    """``cpuinfo("sse avx")``: makes this CPU one with these features."""
 
     def install(flags):
         path = tmp_path / "cpuinfo"

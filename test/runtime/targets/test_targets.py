@@ -70,7 +70,7 @@ def test_every_row_keeps_its_own_name_and_default(name):
 
 @pytest.mark.parametrize("variant", ["x86-64", "x86-64-v4", "arm64", "neoverse-v2"])
 def test_variants_compile_whatever_this_machine_is(source, variant):
-    # The backend only warns of a processor that it does not know, so that a typing error in the
+    # The backend only warns of a CPU that it does not know, so that a typing error in the
     # table would go unnoticed.
     module = compile_module(
         source("add"), target=resolve_target(f"cpu:{variant}"), threads=1, opt_level=0

@@ -31,7 +31,7 @@ def run(script, threads, cpus=None):
     subprocess.run([sys.executable, "-c", code], check=True, preexec_fn=preset)
 
 
-@pytest.mark.skipif(len(CPUS) < 2, reason="needs two processors")
+@pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
 def test_each_processor_has_its_worker():
     run(
         "assert sorted(map(sorted, cpu_sets)) == [[cpu] for cpu in sorted(usable)], cpu_sets",
@@ -57,7 +57,7 @@ def test_where_threads_cannot_be_seen_nothing_is_placed(monkeypatch, tmp_path):
         pass
 
 
-def test_processors_are_for_as_many_workers():
+def test_cpus_are_for_as_many_workers():
     assert own_cpus(len(CPUS)) == sorted(CPUS)
     assert own_cpus(len(CPUS) + 1) == []
 

@@ -9,7 +9,7 @@ import pytest
 
 from graphc.runtime.device import device
 from graphc.runtime.threads import haltpoll
-from graphc.runtime.threads.haltpoll import WINDOW, IdlePolling, may_poll
+from graphc.runtime.threads.haltpoll import WINDOW, Haltpoll, may_poll
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs Linux")
 
@@ -51,7 +51,7 @@ def polling(monkeypatch):
     """Polling in a state in which calls are known to be shorter with it."""
     monkeypatch.setattr(haltpoll, "trial", Decided)
     wait_until(lambda: not pollers())  # those of calls just before
-    made = IdlePolling(CPUS)
+    made = Haltpoll(CPUS)
     yield made
     wait_until(lambda: not pollers())
 
@@ -141,22 +141,22 @@ def test_the_user_may_forbid_it(monkeypatch):
 SCRIPT = """
 import os
 from graphc.runtime.device.device import open_device
-from graphc.runtime.threads.haltpoll import IdlePolling
+from graphc.runtime.threads.haltpoll import Haltpoll
 
 device = open_device("local-task", {threads})
-assert isinstance(device.polling, IdlePolling) == {polls}, device
+assert isinstance(device.polling, Haltpoll) == {polls}, device
 """
 
 
 def test_workers_without_a_processor_each_are_left_alone(monkeypatch):
     monkeypatch.setattr(device, "own_cpus", lambda _: [])
     monkeypatch.setattr(device, "usable_cpus", lambda: 16)
-    assert device._idle_polling(4) is None
+    assert device._haltpoll(4) is None
 
 
 @pytest.mark.parametrize(
     ("threads", "polls"), [(1, False), (len(CPUS), len(CPUS) > 1), (len(CPUS) + 1, False)]
 )
-def test_processors_of_workers_with_one_each_are_polled(threads, polls):
+def test_cpus_of_workers_with_one_each_are_polled(threads, polls):
     script = SCRIPT.format(threads=threads, polls=polls)
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -7,7 +7,7 @@ from graphc.runtime.threads.usable_cpus import cgroup_cpus, usable_cpus
 
 @pytest.fixture
 def cgroup(tmp_path):
-    """``cgroup({"a/cpu.max": "..."}, "0::/a/b")``: processors granted by a made-up hierarchy."""
+    """``cgroup({"a/cpu.max": "..."}, "0::/a/b")``: CPUs granted by a made-up hierarchy."""
 
     def read(files, membership):
         for name, text in files.items():
