@@ -1,10 +1,8 @@
 """Times and rates of a generation."""
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -61,18 +59,12 @@ def peak_resident_bytes() -> int | None:
 
 def read_bandwidth(threads: int = 1) -> float:
     """Bytes per second that `threads` threads read from memory together, by summing an array beyond
-    all caches."""
-    array = np.ones(_PROBE_BYTES // 8, np.int64)
-    return array.nbytes / _least_seconds(np.sum, threads, array)
-
-
-def _least_seconds(function: Callable[..., Any], threads: int, *arrays: np.ndarray) -> float:
-    """The least time that `function` takes, with each thread on its part of `arrays`."""
-    parts = [np.array_split(array, threads) for array in arrays]
-    times = []
+    all caches; the most of some attempts."""
+    array, times = np.ones(_PROBE_BYTES // 8, np.int64), []
+    parts = np.array_split(array, threads)
     with ThreadPoolExecutor(threads) as pool:
         for _ in range(_PROBES):
             begin = time.perf_counter()
-            list(pool.map(function, *parts))
+            list(pool.map(np.sum, parts))
             times.append(time.perf_counter() - begin)
-    return min(times)
+    return array.nbytes / min(times)

@@ -79,10 +79,6 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
     shape: Int8NbitsMatmulShape
 
     @abstractmethod
-    def together(self, rows: int, parts: int) -> int:
-        """Vectors of columns, of `parts`, that are multiplied by `rows` at a time."""
-
-    @abstractmethod
     def dots(
         self, right: ir.Value, block: ir.Value, rows: Registers, first: int, sums: Registers
     ) -> Registers:
@@ -145,7 +141,7 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
         sums of integers need as many registers."""
         count, registers = len(rows.starts), list(registers)
         parts = len(registers) // count
-        together = self.together(count, parts)
+        together = self._together(count, parts)
         for first in range(0, parts, together):
             some = range(first, min(first + together, parts))
             zero = self.splat(0, element=ir.IntegerType.get_signless(32))
@@ -163,6 +159,12 @@ class Int8NbitsEmitter(BlockPanelsEmitter):
                     scaled = arith.mulf(total, scale)
                     registers[at] = vector.fma(scaled, rows.scales[row], registers[at])
         return registers
+
+    def _together(self, rows: int, parts: int) -> int:
+        """Vectors of columns, of `parts`, that are multiplied by `rows` at a time: as many as
+        registers hold, so that memory is read in order."""
+        free = self.shape.cpu.registers - rows * parts
+        return max(1, min(parts, free // (rows + 1)))
 
     def summed(
         self,
@@ -255,11 +257,6 @@ def _signed(word: int) -> int:
 class Int8NbitsMatmulEmitter(Int8NbitsEmitter):
     """Emits the kernel for few rows."""
 
-    def together(self, rows: int, parts: int) -> int:
-        """See `Int8NbitsEmitter`: as many as registers hold, so that memory is read in order."""
-        free = self.shape.cpu.registers - rows * parts
-        return max(1, min(parts, free // (rows + 1)))
-
     def _reader(self, right: ir.Value, part: int, count: int = 1) -> NbitsReader:
         return NbitsReader(self, right, self.shape.layout, count, self.index(part))
 
@@ -292,11 +289,6 @@ class Int8NbitsPanelsEmitter(Int8NbitsEmitter, NbitsPanelsEmitter):
     """Emits the kernel for many rows."""
 
     shape: Int8NbitsPanelsShape
-
-    def together(self, rows: int, parts: int) -> int:
-        """See `Int8NbitsEmitter`."""
-        del rows, parts
-        return 4
 
     def widen(self, reader: NbitsReader, block: ir.Value, target: ir.Value) -> None:
         """See `NbitsPanelsEmitter`."""

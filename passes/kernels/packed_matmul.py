@@ -353,11 +353,10 @@ class MatmulEmitter(VectorEmitter):
         `weights`: a part of the `following` ones, or of the same if they are streamed."""
         shape = self.shape
         is_streamed = tiles.size <= shape.streamed_rows
-        page = Prefetch(self.add(weights, self._page), shape.line, lines=1)
         if lines.ahead is None:
             count = sum(count for count, _ in shape.tiles)
             if is_streamed and count == 1:
-                return page
+                return Prefetch(self._page_ahead(weights), shape.line, lines=1)
             share = -(-shape.kc * shape.line // shape.mc)
             step = max(1, -(-shape.line // count))
             return Prefetch(self.add(following, self.times(line, share)), step)
@@ -367,15 +366,13 @@ class MatmulEmitter(VectorEmitter):
             return part
         least = self.index(-(-shape.kc * shape.line // shape.streamed_rows))
         is_only = arith.cmpi(arith.CmpIPredicate.uge, lines.ahead, least)
-        start = arith.select(is_only, page.start, part.start)
+        start = arith.select(is_only, self._page_ahead(weights), part.start)
         step = arith.select(is_only, self.index(shape.line), self.index(part.step))
-        return Prefetch(start, step, most=1)
+        return Prefetch(start, step, most=shape.line, lines=1)
 
-    @property
-    def _page(self) -> int:
-        """The distance at which a stream of weights is prefetched: the hardware does that by
-        itself, but stops at pages."""
-        return PAGE_LINES * elements_of_cache_line(self.weights)
+    def _page_ahead(self, weights: ir.Value) -> ir.Value:
+        """The weights a page behind `weights`: the hardware prefetches streams up to pages."""
+        return self.add(weights, PAGE_LINES * elements_of_cache_line(self.weights))
 
     def parts(self, columns: int) -> list[VectorSlice]:
         """The vectors that hold `columns` columns of a panel: as long as instructions take, if they
