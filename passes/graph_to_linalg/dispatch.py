@@ -80,7 +80,7 @@ def _is_in_memory(x: ir.Value) -> bool:
 def is_windowed(x: ir.Value) -> bool:
     """Return whether `x` is a reduction or a named convolution or pool of linalg, or computed
     elementwise from one, possibly transposed."""
-    return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(_WINDOWED))
+    return _comes_from(x, lambda op: has_reduction(op) or op.name.startswith(WINDOWED))
 
 
 def follows_reduction(x: ir.Value) -> bool:
@@ -88,7 +88,8 @@ def follows_reduction(x: ir.Value) -> bool:
     return _comes_from(x, has_reduction)
 
 
-_WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
+WINDOWED = ("linalg.conv_", "linalg.depthwise_conv_", "linalg.pooling_")
+"""How the names of convolutions and pools begin."""
 
 
 def has_reduction(op: ir.Operation) -> bool:

@@ -14,6 +14,7 @@ from ...graph_to_linalg.dispatch import has_reduction
 from ...infra.base import FUNCTION, Pass, PassState
 from ...infra.registry import register
 from .compute_barriers import insert_barrier, readings
+from .loops import extents_of, loops_along
 
 
 @register
@@ -97,7 +98,7 @@ def _is_in_step(use: ir.OpOperand) -> bool:
     """Return whether the reader is elementwise and reads the operand along all its loops, in
     order."""
     reader = use.owner.operation
-    own, extents = _loops_along(use), _extents(reader)
+    own, extents = loops_along(use), extents_of(reader)
     long = [loop for loop, extent in enumerate(extents) if extent != 1]
     return not has_reduction(reader) and [loop for loop in own if extents[loop] != 1] == long
 
@@ -105,7 +106,7 @@ def _is_in_step(use: ir.OpOperand) -> bool:
 def _spreads(use: ir.OpOperand) -> bool:
     """Return whether the reader broadcasts the operand along two adjacent loops, not counting loops
     of one iteration, and has dynamic sizes that are not the operand's."""
-    own, extents = _loops_along(use), _extents(use.owner.operation)
+    own, extents = loops_along(use), extents_of(use.owner.operation)
     long = [loop for loop, extent in enumerate(extents) if extent != 1]
     together = any(first not in own and second not in own for first, second in pairwise(long))
     return together and _may_spread(use)
@@ -113,32 +114,7 @@ def _spreads(use: ir.OpOperand) -> bool:
 
 def _may_spread(use: ir.OpOperand) -> bool:
     """As `_spreads`, for any two loops: a transpose of the result may make them adjacent."""
-    own, extents = _loops_along(use), _extents(use.owner.operation)
+    own, extents = loops_along(use), extents_of(use.owner.operation)
     broadcast = [loop for loop, extent in enumerate(extents) if extent != 1 and loop not in own]
     unknown = [loop for loop, extent in enumerate(extents) if extent is None]
     return len(broadcast) > 1 and unknown != [loop for loop in own if extents[loop] is None]
-
-
-def _loops_along(use: ir.OpOperand) -> list[int]:
-    """The loops of the reader that iterate over the axes of the operand."""
-    map_ = _maps(use.owner.operation)[use.operand_number]
-    return [each.position for each in map_.results if isinstance(each, ir.AffineDimExpr)]
-
-
-def _extents(generic: ir.Operation) -> list[int | None]:
-    """The trip count of each loop, None if it is dynamic."""
-    maps = _maps(generic)
-    extents: list[int | None] = [None] * maps[0].n_dims
-    for x, map_ in zip(generic.operands, maps, strict=True):
-        if not isinstance(x.type, ir.RankedTensorType):
-            continue
-        for axis, each in enumerate(map_.results):
-            if isinstance(each, ir.AffineDimExpr) and not x.type.is_dynamic_dim(axis):
-                extents[each.position] = x.type.get_dim_size(axis)
-    return extents
-
-
-def _maps(generic: ir.Operation) -> list[ir.AffineMap]:
-    return [
-        ir.AffineMapAttr(each).value for each in ir.ArrayAttr(generic.attributes["indexing_maps"])
-    ]

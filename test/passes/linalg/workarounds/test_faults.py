@@ -122,6 +122,7 @@ def test_sizes_are_wrong(tmp_path):
         "shared_rows", "index_reductions", "strided_slices", "transposed_slice", "large_vectors",
         "gathered_elements", "size_as_data", "unit_axes_in_loops", "fused_padding",
         "computed_rows", "fused_reductions", "untiled_loops", "blocked_sizes", "transposed_rows",
+        "broadcast_windows",
     ],
 )  # fmt: skip
 def test_the_workaround_makes_it_compile(name, tmp_path):
