@@ -3,13 +3,14 @@
 import ctypes
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..dialects import iree
 from ..dialects.iree.kernel_executable import kernel_executable
 from ..dialects.iree.outlining import OutlinedKernel, define_kernels
 from ..mlir import create_context, ir
+from ..passes.infra.pipeline import run_pipeline
 from .bytecode import digest_bytecode, write_bytecode
 
 _LARGE = 16 << 20
@@ -49,21 +50,32 @@ class LoweredProgram:
 
     def unlink(self, source: Path) -> None:
         """Rewrite `source` with all kernels defined in place. Raises `OutputError`."""
-        context = create_context()
-        context.allow_unregistered_dialects = True
-        with context:
-            iree.load()
-            module = ir.Module.parse(source.read_bytes())
-            define_kernels(module, self._texts)
-            write_bytecode(module, source)
-        del module
-        _give_memory_back(source.stat().st_size)
+        _rewrite(source, source, lambda module: define_kernels(module, self._texts))
+
+    def separate(self, source: Path) -> Path:
+        """Write the program in `source`, each op in a dispatch of its own. Raises `OutputError`."""
+        separated = source.with_stem(f"{source.stem}_separated")
+        _rewrite(source, separated, lambda module: run_pipeline(module, "separate-dispatches"))
+        return separated
 
     def end(self) -> None:
         """Free the module."""
         self._module = None
         self.kernels.clear()  # they hold references to it
         _give_memory_back(self.size)
+
+
+def _rewrite(source: Path, to: Path, change: Callable[[ir.Module], object]) -> None:
+    """Write the program in `source` to the file `to`, after a change. Raises `OutputError`."""
+    context = create_context()
+    context.allow_unregistered_dialects = True
+    with context:
+        iree.load()
+        module = ir.Module.parse(source.read_bytes())
+        change(module)
+        write_bytecode(module, to)
+    del module
+    _give_memory_back(to.stat().st_size)
 
 
 def _give_memory_back(size: int) -> None:

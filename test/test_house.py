@@ -113,7 +113,7 @@ FLOORS = {
     "compiler/interpreter": ("errors", "mlir", "dialects", "runtime"),
     "compiler/model_signature": ("errors", "mlir", "dialects", "runtime"),
     "compiler/bytecode": ("errors", "mlir", "runtime"),
-    "compiler/lowered_module": ("compiler/bytecode", "mlir", "dialects"),
+    "compiler/lowered_module": ("compiler/bytecode", "mlir", "dialects", "passes"),
     "compiler/options": ("errors", "passes", "runtime"),
     "compiler/driver": (
         *("errors", "mlir", "dialects", "frontend", "passes", "runtime"),

@@ -139,7 +139,7 @@ class _Call:
     def compile_with(self, program: InputProgram, cached: KernelCache | None) -> bytes:
         """Compile `program` with kernels from `cached`, and store its new kernels there."""
         if self.save_temps is not None or not program.kernels:
-            return self.compile(program.file(self.folder))
+            return self.compile(program, program.file(self.folder))
         new = program.kernels if cached is None else cached.link(program.kernels, self.folder)
         symbols = [kernel.symbol for kernel in new]
         is_linked = cached is not None and cached.linked > 0
@@ -156,22 +156,17 @@ class _Call:
             cached.forget()
         if is_linked:
             program.unlink(source)
-        return self.compile(source, has_failed=not is_linked)
+        return self.compile(program, source, has_failed=not is_linked)
 
-    def compile(self, source: Path, has_failed: bool = False) -> bytes:
-        """Compile the program in `source`, after a failure again with the `fallback` flags.
+    def compile(self, program: InputProgram, source: Path, has_failed: bool = False) -> bytes:
+        """Compile `program`, which is in `source`; after a failure again in slower forms.
 
         `has_failed` says that an unverified compilation of it has failed already.
         """
         run, code = self._run(self._reproduction(source, self.flags), has_failed)
-        if code and self.fallback:
-            flags = (*self.fallback, *self.flags)
-            again, new_code = self._run(self._reproduction(source, flags, "fallback.txt"))
-            if new_code == 0 and self._output.exists():
-                logger.warning(
-                    "compiled with %s, as the backend failed without", " ".join(self.fallback)
-                )
-                run, code = again, 0
+        if code:
+            again = self._compile_slower(program, source)
+            run, code = (run, code) if again is None else (again, 0)
         if code == 0 and self._output.exists():
             if self.save_temps is not None:
                 kept = keep_reproducer(run, self.save_temps, self._output)
@@ -180,6 +175,31 @@ class _Call:
             contents = self._output.read_bytes()
             return add_plan(contents, self._listing) if self.has_plan else contents
         raise self._failure(run, code)
+
+    def _compile_slower(self, program: InputProgram, source: Path) -> Reproduction | None:
+        """Compile the program in `source` with the `fallback` flags, then with each op in a
+        dispatch of its own; the run that succeeds, or None if both fail."""
+        flags = (_UNVERIFIED, *self.fallback, *self.flags)
+        run = self._reproduction(source, flags, "fallback.txt")
+        if self.fallback and self._succeeds(run):
+            logger.warning(
+                "compiled with %s, as the backend failed without", " ".join(self.fallback)
+            )
+            return run
+        separated = None if _full_disk(self.folder) else program.separate(source)
+        if separated is None:
+            return None
+        flags = (_UNVERIFIED, *self.flags)
+        run = self._reproduction(separated, flags, "separated.txt")
+        if not self._succeeds(run):
+            return None
+        logger.warning(
+            "compiled with each op in a dispatch of its own, as the backend failed otherwise"
+        )
+        return run
+
+    def _succeeds(self, run: Reproduction) -> bool:
+        return self._run_once(run, [], self.folder) == 0 and self._output.exists()
 
     def _compile_linked(self, source: Path, groups: KernelGroups, is_linked: bool) -> bytes | None:
         """Compile the program in `source` and its `groups`, and keep object files with kernels.

@@ -44,12 +44,17 @@ class InputProgram(Protocol):
     def file(self, folder: Path) -> Path:
         """Write the program in its current state to a file in `folder`, unless it is a file.
 
-        Afterwards only `unlink` may be called.
+        Afterwards only `unlink` and `separate` may be called.
         """
         ...
 
     def unlink(self, source: Path) -> None:
         """Rewrite `source`, the result of `file`, without linked kernels."""
+        ...
+
+    def separate(self, source: Path) -> Path | None:
+        """Write the program in `source`, the result of `file`, to a file beside it, with each op
+        in a dispatch of its own. None if the program stays as it is."""
         ...
 
 
@@ -78,3 +83,6 @@ class PlainProgram:
 
     def unlink(self, source: Path) -> None:
         """Do nothing: there are no shared kernels."""
+
+    def separate(self, source: Path) -> None:
+        """Do nothing: a program that was given as it is stays so."""
