@@ -15,8 +15,6 @@ LESS, EQUAL, GREATER, UNORDERED = 1, 2, 4, 8
 
 NODE_WORDS = 4
 """Integers of a packed node: bits of the threshold, feature, and both children."""
-LEAF_WORDS = 2
-"""Integers of a packed leaf: itself, twice."""
 FEATURE_BITS = 24
 """Bits of a packed node's feature; its outcomes follow."""
 _REDUCE: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
@@ -97,20 +95,40 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
 tree_leaves = builder(TreeLeavesOp)
 
 
+def lead_outside(
+    roots: np.ndarray, features: np.ndarray, children: np.ndarray, leaves: int, width: int
+) -> bool:
+    """Return whether the tables of `TreeLeavesOp` name other nodes than there are, other leaves
+    than `leaves`, or other features than `width`."""
+    numbers = (roots, children)
+    least = min(int(each.min(initial=0)) for each in numbers)
+    most = max(int(each.max(initial=0)) for each in numbers)
+    compared = (int(features.min()), int(features.max()))
+    return (
+        least < -leaves or most >= len(features) or not 0 <= min(compared) <= max(compared) < width
+    )
+
+
 def leaf_words(leaves: int) -> int:
     """Integers before the first node of a table with this many packed leaves."""
-    return LEAF_WORDS * (leaves + 1)
+    return NODE_WORDS * leaves
 
 
 def pack_children(children: np.ndarray) -> np.ndarray:
     """Offsets, from the first node of a packed table, of nodes and leaves numbered as in
     `TreeLeavesOp`."""
-    return np.where(children < 0, LEAF_WORDS * (children - 1), NODE_WORDS * children)
+    return NODE_WORDS * children
+
+
+def pack_roots(roots: np.ndarray) -> np.ndarray:
+    """`pack_children` of the roots of trees, and of the first leaf behind them: what follows the
+    last tree may be read."""
+    return np.append(pack_children(roots), -NODE_WORDS).astype(roots.dtype)
 
 
 def unpack_children(offsets: np.ndarray) -> np.ndarray:
     """The inverse of `pack_children`."""
-    return np.where(offsets < 0, offsets // LEAF_WORDS + 1, offsets // NODE_WORDS)
+    return offsets // NODE_WORDS
 
 
 def pack_nodes(
@@ -122,18 +140,16 @@ def pack_nodes(
 ) -> np.ndarray:
     """The tables of `TreeLeavesOp` as one, of integers as wide as a threshold.
 
-    Each node has `NODE_WORDS`. Before them, the last first, are the leaves: read like a node, each
-    has itself as both children, so that a walk stays there, and has those of the next leaf (or the
-    first node) as its threshold and feature, which do not matter.
+    Each node has `NODE_WORDS`. Before them, the last first, are the leaves: nodes of the first
+    feature, each of which has itself as both children, so that a walk stays there.
     """
     integer = np.dtype(f"i{thresholds.dtype.itemsize}")
-    packed = np.empty((len(features), NODE_WORDS), integer)
-    packed[:, 0] = thresholds.view(integer)
-    packed[:, 1] = features.astype(integer) | outcomes.astype(integer) << FEATURE_BITS
-    packed[:, 2:] = pack_children(children)
-    last_first = pack_children(np.arange(-leaves, 0)).astype(integer)
-    unused = np.zeros(LEAF_WORDS, integer)
-    return np.concatenate([unused, last_first.repeat(LEAF_WORDS), packed.ravel()])
+    packed = np.zeros((leaves + len(features), NODE_WORDS), integer)
+    packed[leaves:, 0] = thresholds.view(integer)
+    packed[leaves:, 1] = features.astype(integer) | outcomes.astype(integer) << FEATURE_BITS
+    packed[leaves:, 2:] = pack_children(children)
+    packed[:leaves, 2:] = pack_children(np.arange(-leaves, 0))[:, None]
+    return packed.ravel()
 
 
 class TreeVotesOp(GraphOp, name="tree_votes"):
@@ -141,7 +157,7 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
 
     ``reduce(gather(weights, tree_leaves(x, ...)), axis=1)`` by one kernel, which
     `cpu-select-tree-kernels` selects. `nodes` has the tables of `tree_leaves` in one
-    (`pack_nodes`); `roots` are offsets in it (`pack_children`). `outcomes` are those that all nodes
+    (`pack_nodes`); `roots` are offsets in it (`pack_roots`). `outcomes` are those that all nodes
     have, `varying` those that some have. `reduction` is ``sum``, ``max`` or ``min``.
     """
 
@@ -201,7 +217,7 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
         told = packed[:, 1]
         leaves = TreeLeavesOp.evaluate(
             x,
-            unpack_children(roots),
+            unpack_children(roots[:-1]),
             told & ((1 << FEATURE_BITS) - 1),
             np.ascontiguousarray(packed[:, 0]).view(x.dtype),
             told >> FEATURE_BITS & varying | outcomes,

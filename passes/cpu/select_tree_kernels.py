@@ -68,7 +68,12 @@ class ReducedLeaves(Rewrite):
             return "the trees are not known at compile time"
         if not weights.is_static or 0 in weights.shape:
             return "the number of leaves is not known at compile time"
-        return None if leaves.width <= 1 << FEATURE_BITS else "there are too many features"
+        if leaves.width > 1 << FEATURE_BITS:
+            return "there are too many features"
+        roots, features, _, _, children = (np.asarray(constant_array(t)) for t in _tables(leaves))
+        if graph.lead_outside(roots, features, children, weights.static_shape[0], leaves.width):
+            return "its tables name nodes, leaves or features that are not there"
+        return None
 
     def rewrite(self, op: Any, votes: graph.GatherOp, leaves: graph.TreeLeavesOp) -> ir.Value:
         del op
@@ -80,7 +85,7 @@ class ReducedLeaves(Rewrite):
         nodes = graph.pack_nodes(features, thresholds, outcomes, children, count)
         return graph.tree_votes(
             leaves.x,
-            graph.constant(value=graph.pack_children(roots).astype(roots.dtype)),
+            graph.constant(value=graph.pack_roots(roots)),
             graph.constant(value=nodes),
             votes.x,
             depth=leaves.depth,

@@ -5,7 +5,12 @@ import numpy as np
 from ...dialects import graph
 from ...dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
 from ...mlir import arith, ir, tensor
-from ..kernels.trees import TreeVotesEmitter, TreeVotesShape
+from ..kernels.trees import (
+    TreePartsEmitter,
+    TreePartsShape,
+    TreeVotesEmitter,
+    TreeVotesShape,
+)
 from .dispatch import read_in_loops
 from .generic import loop_index, parallel, projection
 from .kernel_calls import operands_of, run_emitter
@@ -82,17 +87,28 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
     if 0 in result.shape:
         return ctx.empty(result)
     ctx.require_at_least(x.shape[1], op.width, f"has fewer features than {op.width}")
-    (trees,), (words,), weights = (
+    (roots,), (words,), weights = (
         graph.type_of(value).static_shape for value in (op.roots, op.nodes, op.weights)
     )
     shape = TreeVotesShape(
-        x.shape[0], x.shape[1], trees, words, weights[0], weights[1], op.depth,
+        x.shape[0], x.shape[1], roots - 1, words, weights[0], weights[1], op.depth,
         op.outcomes, op.varying, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
-        (words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes,
+        (words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes, ctx.threads,
     )  # fmt: skip
 
     def make_emitter(*buffers: ir.Value) -> TreeVotesEmitter:
         return TreeVotesEmitter(shape, *buffers)
 
     read = operands_of(ctx, [op.x, op.roots, op.nodes, op.weights])
-    return run_emitter(ctx, "tree_votes", shape, (), read, [result], shape.sizes, make_emitter)
+    partial = result.with_shape((shape.partial_rows, *result.shape[1:]))
+    votes = run_emitter(ctx, "tree_votes", shape, (), read, [partial], shape.sizes, make_emitter)
+    if not shape.shares_trees:
+        return votes
+    parts = TreePartsShape(shape)
+
+    def make_parts(*buffers: ir.Value) -> TreePartsEmitter:
+        return TreePartsEmitter(parts, *buffers)
+
+    return run_emitter(
+        ctx, "tree_parts", parts, (), [(votes, partial)], [result], parts.sizes, make_parts
+    )

@@ -3,7 +3,7 @@
 // All nodes have one comparison. Two leaves that lead to themselves stand before the node.
 
 // CHECK-LABEL: @votes
-// CHECK: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -6, -6, -4, -4, 1065353216, 33554434, -4, -6]> : tensor<10xi32>}
+// CHECK: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -8, -8, 0, 0, -4, -4, 1065353216, 33554434, -4, -8]> : tensor<12xi32>}
 // CHECK: "graph.tree_votes"(%arg0, %{{.*}}, %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 2 : i64, reduction = "sum", varying = 0 : i64, width = 3 : i64}
 // CHECK-NOT: tree_leaves
 func.func @votes(%x: tensor<?x5xf32, ["n"]>, %weights: tensor<2x4xf32>) -> tensor<?x4xf32, ["n"]> {
@@ -23,8 +23,8 @@ func.func @votes(%x: tensor<?x5xf32, ["n"]>, %weights: tensor<2x4xf32>) -> tenso
 // Nodes that differ in where NaN leads: offsets of roots and of nodes are four times their numbers.
 
 // CHECK-LABEL: @missing
-// CHECK-DAG: %[[ROOTS:.*]] = "graph.constant"() {value = dense<[0, 4]> : tensor<2xi32>}
-// CHECK-DAG: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -6, -6, -4, -4, 0, 50331648, -4, -6, 0, 184549376, -6, -4]> : tensor<14xi32>}
+// CHECK-DAG: %[[ROOTS:.*]] = "graph.constant"() {value = dense<[0, 4, -4]> : tensor<3xi32>}
+// CHECK-DAG: %[[NODES:.*]] = "graph.constant"() {value = dense<[0, 0, -8, -8, 0, 0, -4, -4, 0, 50331648, -4, -8, 0, 184549376, -8, -4]> : tensor<16xi32>}
 // CHECK: "graph.tree_votes"(%arg0, %[[ROOTS]], %[[NODES]], %{{.*}}) {depth = 1 : i64, outcomes = 3 : i64, reduction = "sum", varying = 8 : i64, width = 1 : i64}
 func.func @missing(%x: tensor<7x5xf32>, %weights: tensor<2x4xf32>) -> tensor<7x4xf32> {
   %roots = "graph.constant"() {value = dense<[0, 1]> : tensor<2xi32>} : () -> tensor<2xi32>

@@ -12,6 +12,7 @@ from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
+from graphc.passes.kernels import trees as kernel
 from graphc.passes.kernels.trees import TreeVotesShape
 from graphc.passes.pipelines import graph_pipeline
 from harness.marks import long
@@ -36,11 +37,11 @@ def _grow(tree: int, depth: int, modes: tuple[str, ...], nodes: list[dict[str, A
 
 
 def _model(
-    trees: int, targets: int, modes: tuple[str, ...], dtype: Any, rows: int | str = "n",
+    count: int, targets: int, modes: tuple[str, ...], dtype: Any, rows: int | str = "n",
     **others: Any,
 ):  # fmt: skip
     nodes: list[dict[str, Any]] = []
-    for tree in range(trees):
+    for tree in range(count):
         _grow(tree, int(_random.integers(0, 7)), modes, nodes)
     says = [
         (node, target) for node in nodes if node["modes"] == "LEAF" for target in range(targets)
@@ -68,9 +69,9 @@ def _examples(rows: int, dtype: Any) -> np.ndarray:
     return np.where(_random.random(x.shape) < 0.1, special, x).astype(dtype)
 
 
-def _check(model: Any, dtype: Any, rows: tuple[int, ...]) -> None:
+def _check(model: Any, dtype: Any, rows: tuple[int, ...], **options: Any) -> None:
     """Compare for several numbers of `rows`. The weights are integers, whose sums are exact."""
-    compiled = graphc.compile(model, cache=False)
+    compiled = graphc.compile(model, cache=False, **options)
     assert "tree-votes" in str(compiled.report)
     module = import_onnx(model)
     (function,) = module.body.operations
@@ -97,6 +98,43 @@ def test_rows_of_known_number():
     _check(_model(8, 2, _LEQ, np.float32, rows=2001), np.float32, (2001,))
 
 
+@pytest.mark.parametrize("reduction", ["SUM", "MIN"])
+def test_trees_shared_by_threads(reduction, monkeypatch):
+    """Few rows by parts of the trees, of which each is walked in several portions."""
+    monkeypatch.setattr(kernel, "LEAST_SHARE", 8)
+    monkeypatch.setattr(kernel, "MOST_TREES", 9)
+    model = _model(59, 7, _LEQ, np.float32, aggregate_function=reduction)
+    _check(model, np.float32, (1, 3, 8, 67, 130), threads=3)
+    if reduction == "SUM":
+        _check(_model(43, 1, _ANY, np.float64, rows=5), np.float64, (5,), threads=3)
+
+
+@pytest.mark.parametrize(("rows", "parts"), [(1, 2), (8, 16), (16, 8), (64, 2), (65, 1), (4000, 1)])
+def test_parts_of_trees(rows, parts):
+    """All threads have work, but not less than what starting them costs."""
+    shape = TreeVotesShape(
+        rows=rows, columns=5, trees=1000, words=100, leaves=9, targets=1, depth=5, outcomes=3,
+        varying=0, reduction="sum", lanes=8, is_cached=True, threads=16,
+    )  # fmt: skip
+    assert (shape.parts(rows), shape.partial_rows) == (parts, rows * parts)
+    assert shape.workgroups == -(-rows // 8) * parts
+
+
+@pytest.mark.parametrize(
+    ("table", "to"), [("children", 9), ("children", -9), ("features", 5), ("roots", 7)]
+)
+def test_tables_that_lead_outside(table, to):
+    """The kernel trusts its tables."""
+    tables = {
+        "roots": np.array([0]),
+        "features": np.array([1, 2]),
+        "children": np.array([[1, -1], [-2, -2]]),
+    }
+    assert not graph.lead_outside(**tables, leaves=2, width=3)
+    tables[table].flat[0] = to
+    assert graph.lead_outside(**tables, leaves=2, width=3)
+
+
 @pytest.mark.parametrize("modes", [_LEQ, _ANY], ids=["one comparison", "several"])
 def test_doubles(modes):
     _check(_model(9, 2, modes, np.float64), np.float64, (1, 9))
@@ -105,7 +143,7 @@ def test_doubles(modes):
 def test_packed_offsets():
     numbers = np.array([0, 1, 7, -1, -2, -9])
     offsets = graph.pack_children(numbers)
-    assert offsets.tolist() == [0, 4, 28, -4, -6, -20]
+    assert offsets.tolist() == [0, 4, 28, -4, -8, -36]
     np.testing.assert_array_equal(graph.unpack_children(offsets), numbers)
 
 
