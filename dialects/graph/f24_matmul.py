@@ -13,7 +13,8 @@ from .types import TensorType
 F24_WIDTH = 64
 """Columns of a panel."""
 _VECTOR = 16
-_WORDS = F24_WIDTH * 24 // 32
+F24_WORDS = F24_WIDTH * 24 // 32
+"""Words of a row of a panel."""
 
 
 class F24MatmulOp(KernelContraction, name="f24_matmul"):
@@ -33,7 +34,7 @@ class F24MatmulOp(KernelContraction, name="f24_matmul"):
     def infer(x: TensorType, w: TensorType, *, mr: int, columns: int) -> TensorType:
         if x.dtype != np.float32 or w.dtype != np.uint32:
             raise TypeRuleError(f"is for f32 by words, not for {x.dtype} by {w.dtype}")
-        if w.rank != 3 or x.rank < 1 or mr < 1 or w.shape[2] != _WORDS:
+        if w.rank != 3 or x.rank < 1 or mr < 1 or w.shape[2] != F24_WORDS:
             raise TypeRuleError(f"cannot multiply {x} by panels {w}, {mr} rows at a time")
         require_equal_sizes(x.shape[-1], w.shape[1], "the contracted sizes")
         if not 0 < columns <= w.static_shape[0] * F24_WIDTH:
@@ -65,7 +66,7 @@ def pack_f24(w: np.ndarray) -> np.ndarray:
         words[number, :, 0] = first[0] | first[1] << 16
         words[number, :, 1] = first[2] | first[3] << 16
         words[number, :, 2] = rest[0] | rest[1] << 8 | rest[2] << 16 | rest[3] << 24
-    return words.reshape(panels, k, _WORDS)
+    return words.reshape(panels, k, F24_WORDS)
 
 
 def _rounded(w: np.ndarray) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Matmuls with fewer multiplications, by constant weights whose blocks were summed beforehand."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from .attributes import Int, Ints, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .bilinear import ALGORITHMS, BilinearAlgorithm
 from .contraction import KernelContraction, MatmulOp, require_equal_sizes
+from .f24_matmul import F24_WIDTH, F24_WORDS, pack_f24, unpack_f24
 from .packed_matmul import unpack_weights
 from .traits import MixedPrecision
 from .types import TensorType
@@ -127,13 +129,15 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
     `w` [panels, places, K/k, n] (`pack_sums_and_blocks`), result [..., columns].
 
     The sums of blocks of `x` are made by the kernel, up to `replicas` copies of them. A panel holds
-    `n` columns of each sum and of each block side by side; the last one may be padded. For `mr`,
-    `lanes`, `workgroups` and errors, see `strassen_matmul`.
+    `n` columns of each sum and of each block side by side; the last one may be padded. With
+    `few_rows`, blocks are split (`split_words`), and up to so many rows are multiplied by their
+    first 24 bits alone. For `mr`, `lanes`, `workgroups` and errors, see `strassen_matmul`.
     """
 
     x: Tensor
     w: Tensor
     blocks: Str
+    few_rows: Int
     least: Int
     columns: Int
     mr: Int
@@ -147,6 +151,7 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
         w: TensorType,
         *,
         blocks: str,
+        few_rows: int,
         least: int,
         columns: int,
         mr: int,
@@ -162,6 +167,8 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
         require_equal_sizes(x.shape[-1], w.static_shape[2] * algorithm.k, "the contracted sizes")
         if least < 1 or replicas < 1:
             raise TypeRuleError(f"cannot sum the blocks of {least} rows {replicas} times")
+        if not 0 <= few_rows < least or (few_rows and w.static_shape[3] != F24_WIDTH):
+            raise TypeRuleError(f"cannot multiply {few_rows} rows by split panels {w}")
         return x.with_shape((*x.shape[:-1], columns))
 
     @staticmethod
@@ -170,6 +177,7 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
         w: np.ndarray,
         *,
         blocks: str,
+        few_rows: int,
         least: int,
         columns: int,
         mr: int,
@@ -179,6 +187,8 @@ class PlainOrStrassenMatmulOp(KernelContraction, name="plain_or_strassen_matmul"
     ) -> np.ndarray:
         del replicas
         algorithm, lead = ALGORITHMS[blocks], x.shape[:-1]
+        if few_rows:
+            w = _join_blocks(w, algorithm, only_first=math.prod(lead) <= few_rows)
         if math.prod(lead) < least:
             matrix = _unpack_blocks(w, algorithm, columns)
             return MatmulOp.evaluate(np.atleast_2d(x), matrix).reshape(*lead, columns)
@@ -202,16 +212,63 @@ def pack_sums(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
     return _pack_combinations(w, algorithm, algorithm.right, width)
 
 
-def pack_sums_and_blocks(w: np.ndarray, blocks: str, width: int) -> np.ndarray:
+def pack_sums_and_blocks(
+    w: np.ndarray, blocks: str, width: int, *, split: bool = False
+) -> np.ndarray:
     """[K, N] as panels [N/n/width, places, K/k, width] of the sums of its blocks, which are rounded
     once, and of its blocks, each of them once (`BilinearAlgorithm.slots`); the last blocks of
-    columns and the last panel are padded with zeros."""
+    columns and the last panel are padded with zeros. The blocks of a block column may be `split`
+    together (`split_words`)."""
     algorithm = ALGORITHMS[blocks]
     count = algorithm.k * algorithm.columns
     by_columns = np.eye(count, dtype=algorithm.right.dtype)
     by_columns = by_columns.reshape(algorithm.k, algorithm.columns, count).swapaxes(0, 1)
     places = [*algorithm.right[: algorithm.sums], *by_columns.reshape(count, count)]
-    return _pack_combinations(w, algorithm, np.array(places), width)
+    panels = _pack_combinations(w, algorithm, np.array(places), width)
+    for column in _block_columns(panels, algorithm) if split else ():
+        column[:] = split_words(column.reshape(-1, F24_WIDTH)).reshape(column.shape)
+    return panels
+
+
+def split_words(w: np.ndarray) -> np.ndarray:
+    """Lines [K, 64] of f32 as 48 K words of f24 (`pack_f24`), and 16 K words of the rest: of an
+    element its bits less those of the f24, from -128 to 127. The n-th byte of a word of the rest
+    belongs to the n-th vector of 16 columns. The result looks like f32, too."""
+    bits = np.ascontiguousarray(w).view(np.uint32)
+    first = bits + 0x80 >> 8
+    rest = (bits - (first << 8)).astype(np.uint8).reshape(-1, 4, F24_WIDTH // 4)
+    words = np.ascontiguousarray(rest.swapaxes(1, 2)).view("<u4")
+    first = (first << 8).astype(np.uint32).view(np.float32)
+    return np.concatenate([pack_f24(first).ravel(), words.ravel()]).view(np.float32)
+
+
+def joined_words(words: np.ndarray, *, only_first: bool = False) -> np.ndarray:
+    """The inverse of `split_words`, or the f24 alone."""
+    lines = words.size // F24_WIDTH
+    held = words.ravel().view(np.uint32)
+    first, rest = held[: lines * F24_WORDS], held[lines * F24_WORDS :]
+    whole = unpack_f24(first.reshape(1, lines, F24_WORDS))
+    if only_first:
+        return whole
+    low = rest.astype("<u4").view(np.int8).reshape(lines, F24_WIDTH // 4, 4).swapaxes(1, 2)
+    bits = whole.view(np.uint32) + low.reshape(lines, F24_WIDTH).astype(np.uint32)
+    return bits.view(np.float32)
+
+
+def _join_blocks(
+    panels: np.ndarray, algorithm: BilinearAlgorithm, *, only_first: bool
+) -> np.ndarray:
+    result = panels.copy()
+    for column in _block_columns(result, algorithm):
+        column[:] = joined_words(column, only_first=only_first).reshape(column.shape)
+    return result
+
+
+def _block_columns(panels: np.ndarray, algorithm: BilinearAlgorithm) -> Iterator[np.ndarray]:
+    """The blocks [k, K/k, n] of each block column in each panel."""
+    for panel in panels:
+        for first in range(algorithm.sums, len(panel), algorithm.k):
+            yield panel[first : first + algorithm.k]
 
 
 def _pack_combinations(

@@ -90,9 +90,12 @@ class MatmulForm:
             return "16 bits hold the weights"
         return best_blocks_of_many(weights, self.lanes, self.threads)
 
-    def build_by_rows(self, x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
+    def build_by_rows(
+        self, x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany, *, may_be_few: bool = False
+    ) -> ir.Value:
         """Build the matmul of a dynamic number of rows, from some number on by what is `chosen`."""
-        return by_rows(x, weights, chosen, self.cpu, self.threads)
+        few = F24_ROWS if may_be_few and self._is_mostly_read(F24_ROWS, weights) else 0
+        return by_rows(x, weights, chosen, self.cpu, self.threads, few)
 
     def _exact_half(self, weights: np.ndarray) -> np.dtype | None:
         """The type of 16 bits that holds large weights exactly, or None: that halves the time to

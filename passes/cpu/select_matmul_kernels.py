@@ -7,6 +7,7 @@ import numpy as np
 
 from ...cpu_model import GENERIC_CPU, CpuModel
 from ...dialects import graph
+from ...dialects.symbolic import Dim
 from ...mlir import ir
 from ..analysis.normalized_rows import is_normalized
 from ..analysis.windows import is_pointwise, windows_as_rows
@@ -192,7 +193,7 @@ class MatmulByRows(PackMatmul):
         return chosen if isinstance(chosen, str) else None
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
-        return self.form.build_by_rows(op.a, weights, chosen)
+        return self.form.build_by_rows(op.a, weights, chosen, may_be_few=_is_batch(op.a))
 
 
 class ConvByRows(PackConv):
@@ -221,6 +222,13 @@ class ConvByRows(PackConv):
     ) -> ir.Value:
         matrix = weights.reshape(-1, weights.shape[-1])
         return self.form.build_by_rows(windows_as_rows(op, weights, attrs), matrix, chosen)
+
+
+def _is_batch(x: ir.Value) -> bool:
+    """Return whether each row of `x` is an example of its own: there may be few, as in the steps of
+    a decoder and behind the pool of a classifier."""
+    batch, *others = graph.type_of(x).shape[:-1] or (1,)
+    return isinstance(batch, Dim) and batch.is_symbol and all(size == 1 for size in others)
 
 
 def _constant_matrix(x: ir.Value) -> np.ndarray | None:

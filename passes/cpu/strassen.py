@@ -123,16 +123,28 @@ def by_blocks(
 
 
 def by_rows(
-    x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany, cpu: CpuModel, threads: int
+    x: ir.Value,
+    weights: np.ndarray,
+    chosen: BlocksOfMany,
+    cpu: CpuModel,
+    threads: int,
+    few_rows: int = 0,
 ) -> ir.Value:
-    """Build the matmul of the rows of `x`, whose number is dynamic, by `weights` [K, N]."""
-    columns = weights.shape[1]
-    tile = choose_tile(None, -(-columns // graph.ALGORITHMS[chosen.blocks].columns), cpu)
+    """Build the matmul of the rows of `x`, whose number is dynamic, by `weights` [K, N]; up to
+    `few_rows`, if panels are wide enough, by 24 bits of these."""
+    blocks, columns = chosen.blocks, weights.shape[1]
+    tile = choose_tile(None, -(-columns // graph.ALGORITHMS[blocks].columns), cpu)
     assert tile is not None  # blocks are large
+    if tile.width != graph.F24_WIDTH:
+        few_rows = 0
+    elif few_rows:
+        few_rows = max(few_rows, tile.rows - 1)  # a full tile joins the weights for others
+    panels = graph.pack_sums_and_blocks(weights, blocks, tile.width, split=few_rows > 0)
     return graph.plain_or_strassen_matmul(
         x,
-        graph.constant(value=graph.pack_sums_and_blocks(weights, chosen.blocks, tile.width)),
-        blocks=chosen.blocks,
+        graph.constant(value=panels),
+        blocks=blocks,
+        few_rows=few_rows,
         least=chosen.least,
         columns=columns,
         mr=tile.rows,

@@ -116,5 +116,8 @@ def _shape_of_both(op: graph.PlainOrStrassenMatmulOp, cpu: CpuModel) -> PlainOrS
         wanted=attrs["workgroups"], replicas=attrs["replicas"], **options,
     )  # fmt: skip
     k *= strassen.algorithm.k
-    plain = PlacedMatmulShape(None, k, columns, blocks=blocks, **options)
-    return PlainOrStrassenShape(plain, strassen, attrs["least"])
+    few_rows = attrs["few_rows"]
+    plain = PlacedMatmulShape(
+        None, k, columns, blocks=blocks, is_split=few_rows > 0, **options
+    )  # fmt: skip
+    return PlainOrStrassenShape(plain, strassen, attrs["least"], few_rows)

@@ -1,7 +1,7 @@
 """Emission of kernel code: element indices, loops that carry registers, vectors of f32."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from ...cpu_model import CACHE_LINE_BYTES
@@ -39,6 +39,8 @@ class Prefetch:
     """The largest step, if it is only known when the kernel runs."""
     lines: int | None = None
     """Maximum number of cache lines to prefetch at an index."""
+    memory: ir.Value | None = None
+    """The buffer; None for that of the lines that are multiplied meanwhile."""
 
     def offsets(self, line: int) -> range:
         """The offsets of what is prefetched at an index, of cache lines of `line` elements."""
@@ -351,20 +353,34 @@ class VectorEmitter:
         The panel is in `right` from `start` on: `k` lines, of which the vectors that `accumulators`
         needs are read, the last one under `mask`. Meanwhile `ahead` is prefetched.
         """
+        lanes = [lanes_of(value) for value in accumulators[: len(accumulators) // left.count]]
+
+        def read(index: ir.Value) -> Registers:
+            line = self.add(start, self.times(index, left.panel_width))
+            return self.columns(right, line, lanes, mask)
+
+        if ahead is not None and ahead.memory is None:
+            ahead = replace(ahead, memory=right)
+        return self.multiply_lines(left, read, k, accumulators, ahead)
+
+    def multiply_lines(
+        self,
+        left: "LhsBlock",
+        read: Callable[[ir.Value], Registers],
+        k: int | ir.Value,
+        accumulators: Registers,
+        ahead: "Prefetch | None" = None,
+    ) -> Registers:
+        """Accumulate the products of rows by `k` lines, of which `read` gives the vectors by
+        number, into `accumulators`, row by row. Meanwhile `ahead` is prefetched."""
         parts = len(accumulators) // left.count
-        lanes = [lanes_of(value) for value in accumulators[:parts]]
 
         def step(index: ir.Value, registers: Registers) -> Registers:
-            line = self.add(start, self.times(index, left.panel_width))
-            columns = self.columns(right, line, lanes, mask)
+            columns = read(index)
             element = self.add(left.start, self.times(index, left.step))
             registers = list(registers)
             if ahead is not None:
-                for more in ahead.offsets(elements_of_cache_line(right)):
-                    at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
-                    memref.prefetch(
-                        right, [at], is_write=False, locality_hint=2, is_data_cache=True
-                    )
+                self._prefetch(ahead, index)
             for row in range(left.count):
                 scalar = memref.load(left.memory, [self.add(element, product(left.stride, row))])
                 self.multiply_add(scalar, columns, registers, row * parts)
@@ -372,6 +388,13 @@ class VectorEmitter:
 
         end = self.index(k) if isinstance(k, int) else k
         return self.loop((self.index(0), end), accumulators, step)
+
+    def _prefetch(self, ahead: "Prefetch", index: ir.Value) -> None:
+        memory = ahead.memory
+        assert memory is not None
+        for more in ahead.offsets(elements_of_cache_line(memory)):
+            at = self.add(ahead.start, self.add(self.times(index, ahead.step), more))
+            memref.prefetch(memory, [at], is_write=False, locality_hint=2, is_data_cache=True)
 
     def columns(
         self, weights: ir.Value, line: ir.Value, lanes: Sequence[int], mask: ir.Value | None

@@ -15,10 +15,11 @@ from ...dialects import graph
 from ...mlir import arith, ir, memref
 from .emitter import Registers, VectorEmitter
 from .epilogue import Epilogue, OutputPosition
+from .matmul_blocks import KBlock
 from .nbits_either import MANY_ROWS
 from .nbits_matmul import NbitsMatmulEmitter, NbitsMatmulShape
 from .nbits_panels import NbitsPanelsEmitter, NbitsPanelsShape
-from .packed_matmul import KBlock, MatmulEmitter, MatmulShape
+from .packed_matmul import MatmulEmitter, MatmulShape
 
 EXPERT_WORKGROUPS = 8
 """Workgroups that the panels of an expert should split into: all rows may choose the same one."""

@@ -8,7 +8,7 @@ these are pixels of images, the last full tile overlaps others.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...cpu_model import CpuModel
 from ...mlir import arith, ir
@@ -24,6 +24,7 @@ from .emitter import (
     short_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
+from .matmul_blocks import KBlock, LineSource, PanelBlock, PanelColumns, RowsOfTiles
 from .register_tiles import (
     RegisterTiles,
     even_register_tiles,
@@ -208,25 +209,25 @@ class MatmulEmitter(VectorEmitter):
         """Multiply a block of rows, or `count` rows, from row `first` on, by a group of panels,
         from `panel` on, into the result rows from `result` on."""
         lines = (
-            _Lines(first, self._even_tiles(), result)
+            RowsOfTiles(first, self._even_tiles(), result)
             if count is None
             else self._dynamic_lines(first, count, result)
         )
         self._blocks(panel, lines)
 
-    def _blocks(self, first: ir.Value, lines: "_Lines") -> None:
+    def _blocks(self, first: ir.Value, lines: RowsOfTiles) -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""
         blocks = self.shape.k_blocks
         self.repeat(0, blocks, lambda at: self._panels(self._k_block(at), first, lines))
 
-    def _even_lines(self, block: ir.Value) -> "_Lines":
+    def _even_lines(self, block: ir.Value) -> RowsOfTiles:
         """The rows of a block; all blocks are equal."""
-        return _Lines(self.times(block, self.shape.mc), self._even_tiles())
+        return RowsOfTiles(self.times(block, self.shape.mc), self._even_tiles())
 
     def _even_tiles(self) -> list[RegisterTiles]:
         return even_register_tiles(self.shape.mc, self.shape.mr)
 
-    def _lines(self, block: ir.Value, rows: ir.Value) -> "_Lines":
+    def _lines(self, block: ir.Value, rows: ir.Value) -> RowsOfTiles:
         """The dynamic rows of a block, of which the last block may have fewer."""
         size = self.shape.count_mc(rows)
         first = arith.muli(block, size)
@@ -239,7 +240,7 @@ class MatmulEmitter(VectorEmitter):
         count: ir.Value,
         result: ir.Value | None = None,
         before: ir.Value | None = None,
-    ) -> "_Lines":
+    ) -> RowsOfTiles:
         """`count` rows from row `first` on, that may be none, and follow `before` others."""
         shape = self.shape
         if shape.are_pixels and shape.k_blocks == 1:  # no partial sums would be added up twice
@@ -247,9 +248,9 @@ class MatmulEmitter(VectorEmitter):
         else:
             tiles = falling_tiles(self, count, shape.mr)
         ahead = prefetch_per_row(self, shape.kc * shape.line, count)
-        return _Lines(first, tiles, result, ahead)
+        return RowsOfTiles(first, tiles, result, ahead)
 
-    def _k_block(self, number: ir.Value) -> "KBlock":
+    def _k_block(self, number: ir.Value) -> KBlock:
         """K block `number`."""
         shape = self.shape
         block, blocks = shape.kc, shape.k_blocks
@@ -265,10 +266,10 @@ class MatmulEmitter(VectorEmitter):
             ends=self.compare(arith.CmpIPredicate.eq, number, blocks - 1),
         )
 
-    def _panels(self, k_block: "KBlock", first: ir.Value, lines: "_Lines") -> None:
+    def _panels(self, k_block: KBlock, first: ir.Value, lines: RowsOfTiles) -> None:
         """Multiply a block of rows by one K block of each panel of a group."""
 
-        def emit(panel: ir.Value, columns: "PanelColumns") -> None:
+        def emit(panel: ir.Value, columns: PanelColumns) -> None:
             self._rows(k_block, panel, lines, columns)
 
         self.each_panel(first, arith.addi(first, self.index(self.shape.nc_panels)), emit)
@@ -277,7 +278,7 @@ class MatmulEmitter(VectorEmitter):
         self,
         first: ir.Value,
         last: ir.Value,
-        emit: Callable[[ir.Value, "PanelColumns"], None],
+        emit: Callable[[ir.Value, PanelColumns], None],
     ) -> None:
         """Emit a loop over the panels from `first` to `last`, of which the last one of all may be
         partial."""
@@ -296,33 +297,56 @@ class MatmulEmitter(VectorEmitter):
         return self.repeat(full, last, lambda number: panel(number, rest))
 
     def _rows(
-        self, k_block: "KBlock", panel: ir.Value, lines: "_Lines", columns: "PanelColumns"
+        self, k_block: KBlock, panel: ir.Value, lines: RowsOfTiles, columns: PanelColumns
     ) -> None:
         """Multiply a block of rows by one K block of one panel."""
         weights = self.weights_of(panel, k_block.start, k_block.length)
         following = self.following(panel, weights, k_block)
+        self.multiply_tiles(PanelBlock(panel, k_block, columns, weights, following), lines)
+
+    def multiply_tiles(self, block: PanelBlock, lines: RowsOfTiles) -> None:
+        """Multiply all register tiles of a block of rows by a K block of a panel."""
         for tiles in lines.tiles:
-            held = columns if tiles.size > 1 else columns.in_order(self.lanes)
+            held = block
+            if tiles.size == 1:
+                held = replace(block, columns=block.columns.in_order(self.lanes))
 
             def tile(
-                number: ir.Value, tiles: RegisterTiles = tiles, columns: PanelColumns = held
+                number: ir.Value, tiles: RegisterTiles = tiles, block: PanelBlock = held
             ) -> None:
-                line = tiles.line(self, number)
-                row = self.add(lines.first, line)
-                result = row if lines.result is None else self.add(lines.result, line)
-                positions = self._positions(result, tiles.size, columns)
-                rows = self.left(row, k_block.start, tiles.size)
-                zeros = self.zeros(tiles.size, columns.parts)
-                accumulators = self._start(positions, zeros, k_block)
-                ahead = self.ahead(weights, following, line, tiles, lines)
-                accumulators = self.multiply(
-                    rows, self.weights, weights, k_block.length, accumulators, ahead
-                )
-                self._finish(positions, accumulators, k_block)
+                self.multiply_tile(number, tiles, block, lines)
 
             self.repeat(0, tiles.count, tile)
 
-    def following(self, panel: ir.Value, weights: ir.Value, k_block: "KBlock") -> ir.Value:
+    def multiply_tile(
+        self,
+        number: ir.Value,
+        tiles: RegisterTiles,
+        block: PanelBlock,
+        lines: RowsOfTiles,
+        source: LineSource | None = None,
+    ) -> None:
+        """Multiply tile `number` of `tiles` by a K block of a panel, whose lines come from
+        `source` if that is given."""
+        k_block, columns = block.k_block, block.columns
+        line = tiles.line(self, number)
+        row = self.add(lines.first, line)
+        result = row if lines.result is None else self.add(lines.result, line)
+        positions = self._positions(result, tiles.size, columns)
+        rows = self.left(row, k_block.start, tiles.size)
+        zeros = self.zeros(tiles.size, columns.parts)
+        accumulators = self._start(positions, zeros, k_block)
+        ahead = self.ahead(block.weights, block.following, line, tiles, lines)
+        if source is None:
+            accumulators = self.multiply(
+                rows, self.weights, block.weights, k_block.length, accumulators, ahead
+            )
+        else:
+            ahead = None if ahead is None else replace(ahead, memory=self.weights)
+            accumulators = source.multiply(self, rows, k_block.length, accumulators, ahead)
+        self._finish(positions, accumulators, k_block)
+
+    def following(self, panel: ir.Value, weights: ir.Value, k_block: KBlock) -> ir.Value:
         """The first of the weights that are read after those of a K block of a panel."""
         del panel, k_block
         shape = self.shape
@@ -347,7 +371,7 @@ class MatmulEmitter(VectorEmitter):
         following: ir.Value,
         line: ir.Value,
         tiles: RegisterTiles,
-        lines: "_Lines",
+        lines: RowsOfTiles,
     ) -> Prefetch | None:
         """The memory to prefetch, if any, while a tile at row `line` of a block is multiplied by
         `weights`: a part of the `following` ones, or of the same if they are streamed."""
@@ -380,7 +404,7 @@ class MatmulEmitter(VectorEmitter):
         cut = long_vectors if self.shape.element_bytes == 4 else short_vectors
         return cut(columns, self.lanes)
 
-    def _positions(self, row: ir.Value, size: int, columns: "PanelColumns") -> list[OutputPosition]:
+    def _positions(self, row: ir.Value, size: int, columns: PanelColumns) -> list[OutputPosition]:
         """Result positions of the registers of a tile, which hold the columns of a panel."""
         shape, parts = self.shape, columns.parts
         offset = self.add(self.times(row, shape.columns), columns.first)
@@ -394,7 +418,7 @@ class MatmulEmitter(VectorEmitter):
         ]
 
     def _start(
-        self, positions: Sequence[OutputPosition], zeros: Registers, k_block: "KBlock"
+        self, positions: Sequence[OutputPosition], zeros: Registers, k_block: KBlock
     ) -> Registers:
         """The initial accumulators: zeros, or the partial sums of earlier K blocks."""
         if k_block.continues is None:
@@ -409,7 +433,7 @@ class MatmulEmitter(VectorEmitter):
         return self.when(k_block.continues, so_far, zeros)
 
     def _finish(
-        self, positions: list[OutputPosition], accumulators: Registers, k_block: "KBlock"
+        self, positions: list[OutputPosition], accumulators: Registers, k_block: KBlock
     ) -> None:
         """Store the accumulators, after the epilogue if this is the last K block."""
         values = (
@@ -421,49 +445,6 @@ class MatmulEmitter(VectorEmitter):
         )
         for position, value in zip(positions, values, strict=True):
             self.store(value, self.output, position.offset, position.mask)
-
-
-@dataclass(frozen=True)
-class KBlock:
-    """A K block: its first line and its length; whether blocks precede it (`continues`), and
-    whether it is the last (`ends`). Both flags are None if it is the only block."""
-
-    start: ir.Value
-    length: ir.Value
-    continues: ir.Value | None = None
-    ends: ir.Value | None = None
-
-
-@dataclass(frozen=True)
-class PanelColumns:
-    """The columns of a panel: the first one in the result, and the vectors that hold them, with
-    masks of the lanes that the result has."""
-
-    first: ir.Value
-    parts: Sequence[VectorSlice]
-    masks: Sequence[ir.Value | None]
-
-    def in_order(self, lanes: int) -> "PanelColumns":
-        """The same columns in vectors of `lanes`. The backend reads the parts of a longer vector
-        that one row is multiplied by from the last to the first, which the prefetchers of Zen 4
-        take for a stream backwards: a row took 1.6 times as long as two."""
-        cut = [
-            (VectorSlice(part.start + n, lanes, min(lanes, part.count - n)), mask)
-            for part, mask in zip(self.parts, self.masks, strict=True)
-            for n in range(0, part.lanes, lanes)
-        ]
-        return PanelColumns(self.first, [part for part, _ in cut], [mask for _, mask in cut])
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """A block of rows: its first row, its register tiles, its first row of the result, if that
-    differs, and the elements of the next weights to prefetch per row, if rows are dynamic."""
-
-    first: ir.Value
-    tiles: list[RegisterTiles]
-    result: ir.Value | None = None
-    ahead: ir.Value | None = None
 
 
 def _index(value: int) -> ir.Value:

@@ -5,7 +5,7 @@ blocks are multiplied by the sums of weight blocks, product by product, into scr
 workgroup. The blocks of the result are sums of these products.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...mlir import arith, ir
 from .emitter import (
@@ -16,8 +16,10 @@ from .emitter import (
     even_tiles,
     lanes_of,
     long_vectors,
+    short_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
+from .matmul_blocks import LineSource
 from .register_tiles import (
     RegisterTiles,
     even_register_tiles,
@@ -25,7 +27,8 @@ from .register_tiles import (
     prefetch_per_row,
     prefetch_share,
 )
-from .sizes import Index, product
+from .sizes import Index
+from .sizes import product as product_of
 from .strassen_shape import Sharing, StrassenShape
 
 
@@ -57,7 +60,7 @@ class StrassenEmitter(VectorEmitter):
             end = arith.minui(end, self.index(shape.panels))
         held = self.times(workgroup_id, shape.scratch)
         copy = self._share(workgroup_id, sharing)
-        terms = self.times(copy, product(sharing.terms, shape.algorithm.products))
+        terms = self.times(copy, product_of(sharing.terms, shape.algorithm.products))
         lines = self._lines(self.times(block, sharing.mc), sharing)
 
         def panel(panel: ir.Value) -> None:
@@ -71,15 +74,15 @@ class StrassenEmitter(VectorEmitter):
 
         self.repeat(start, end, panel)
 
-    def _lines(self, first: ir.Value, sharing: Sharing) -> "_Lines":
+    def _lines(self, first: ir.Value, sharing: Sharing) -> "RowsOfBlocks":
         """The rows of a workgroup from row `first` on."""
         shape = self.shape
         if isinstance(sharing.mc, int):
-            return _Lines(first, sharing.mc, even_register_tiles(sharing.mc, shape.mr))
+            return RowsOfBlocks(first, sharing.mc, even_register_tiles(sharing.mc, shape.mr))
         left = arith.subi(self.index(sharing.height), first)
         count = arith.minui(sharing.mc, left)
         ahead = prefetch_per_row(self, shape.kc * shape.nr, count)
-        return _Lines(first, count, falling_tiles(self, count, shape.mr), ahead)
+        return RowsOfBlocks(first, count, falling_tiles(self, count, shape.mr), ahead)
 
     def _share(self, workgroup_id: ir.Value, sharing: Sharing) -> ir.Value:
         """The share of workgroup `workgroup_id`, of equal shares as those of
@@ -90,25 +93,33 @@ class StrassenEmitter(VectorEmitter):
         return arith.divui(end, self.index(sharing.workgroups))
 
     def _multiply(
-        self, product: ir.Value, panel: ir.Value, rows: ir.Value, held: ir.Value, lines: "_Lines"
+        self,
+        product: ir.Value,
+        panel: ir.Value,
+        rows: ir.Value,
+        held: ir.Value,
+        lines: "RowsOfBlocks",
     ) -> None:
         """Emit one product: the rows at `rows` by a panel, into scratch from `held` on."""
         shape = self.shape
-        weights = self._weights(panel, product)
+        weights, stride = self.weights_of(panel, product), self.stride(product)
         target = arith.addi(held, self.times(product, shape.product))
 
         def block(number: ir.Value) -> None:
             start = self.times(number, shape.kc)
-            line = arith.addi(weights, self.times(start, shape.nr))
+            line = arith.addi(weights, self.times(start, stride))
             continues = None
             if shape.k_blocks > 1:
                 continues = self.compare(arith.CmpIPredicate.ne, number, 0)
-            next_ = self.add(line, shape.kc * shape.nr)
+            next_ = self.add(line, product_of(shape.kc, stride))
             if self._gaps:
                 is_last = self.compare(arith.CmpIPredicate.eq, number, shape.k_blocks - 1)
-                following = self._weights(panel, self.add(product, 1))
+                following = self.weights_of(panel, self.add(product, 1))
                 next_ = arith.select(is_last, following, next_)
-            self._tiles(arith.addi(rows, start), line, next_, target, continues, lines)
+            at = KBlockOfProduct(
+                product, panel, start, line, next_, arith.addi(rows, start), continues
+            )
+            self.multiply_tiles(at, target, lines)
 
         self.repeat(0, shape.k_blocks, block)
 
@@ -118,44 +129,65 @@ class StrassenEmitter(VectorEmitter):
         slots = self.shape.slots
         return sorted(set(range(slots[-1])) - set(slots))
 
-    def _weights(self, panel: ir.Value, product: ir.Value) -> ir.Value:
+    def weights_of(self, panel: ir.Value, product: ir.Value) -> ir.Value:
         """The first weight of a product in a panel; behind the last product, that of the next
         panel."""
-        shape, place = self.shape, product
+        shape = self.shape
+        place = arith.addi(self.times(panel, shape.slots[-1]), self.place(product))
+        return self.times(place, shape.k * shape.nr)
+
+    def place(self, product: ir.Value) -> ir.Value:
+        """The place of the weights of a product in a panel."""
+        place = product
         for gap in self._gaps:
             is_behind = self.compare(arith.CmpIPredicate.uge, place, gap)
             place = arith.addi(place, arith.index_castui(ir.IndexType.get(), is_behind))
-        place = arith.addi(self.times(panel, shape.slots[-1]), place)
-        return self.times(place, shape.k * shape.nr)
+        return place
 
-    def _tiles(
-        self,
-        rows: ir.Value,
-        weights: ir.Value,
-        next_: ir.Value,
-        target: ir.Value,
-        continues: ir.Value | None,
-        lines: "_Lines",
+    def stride(self, product: ir.Value) -> Index:
+        """The elements from one line of the weights of a product to the next."""
+        del product
+        return self.shape.nr
+
+    def multiply_tiles(
+        self, block: "KBlockOfProduct", target: ir.Value, lines: "RowsOfBlocks"
     ) -> None:
-        """Multiply one K block, the elements at `rows` and at `weights`, into scratch at `target`,
-        accumulating where `continues` holds; the weights at `next_` follow."""
-        shape = self.shape
-        parts = long_vectors(shape.nr, shape.lanes)
+        """Multiply all register tiles of a block of rows by a K block, into scratch at `target`."""
         for tiles in lines.tiles:
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
-                line = self.add(self.times(number, tiles.size), tiles.first)
-                at = arith.addi(rows, self.times(line, shape.k))
-                position = arith.addi(target, self.times(line, shape.nr))
-                factors = LhsBlock(self.x, at, tiles.size, shape.k, shape.nr)
-                accumulators = self._start(position, self.zeros(tiles.size, parts), continues)
-                accumulators = self.multiply(
-                    factors, self.weights, weights, shape.kc, accumulators,
-                    self._ahead(next_, line, tiles.size, lines),
-                )  # fmt: skip
-                self.store_all(accumulators, self.scratch, position)
+                self.multiply_tile(number, tiles, block, target, lines)
 
             self.repeat(0, tiles.count, tile)
+
+    def multiply_tile(
+        self,
+        number: ir.Value,
+        tiles: RegisterTiles,
+        block: "KBlockOfProduct",
+        target: ir.Value,
+        lines: "RowsOfBlocks",
+        source: LineSource | None = None,
+    ) -> None:
+        """Multiply tile `number` of `tiles` by a K block, whose lines come from `source` if that is
+        given, into scratch at `target`, accumulating where earlier K blocks have."""
+        shape = self.shape
+        line = self.add(self.times(number, tiles.size), tiles.first)
+        at = arith.addi(block.rows, self.times(line, shape.k))
+        position = arith.addi(target, self.times(line, shape.nr))
+        factors = LhsBlock(self.x, at, tiles.size, shape.k, shape.nr)
+        is_read = source is not None and source.read is not None
+        parts = (short_vectors if is_read else long_vectors)(shape.nr, shape.lanes)
+        zeros = self.zeros(tiles.size, parts)
+        accumulators = self._start(position, zeros, block.continues)
+        ahead = self._ahead(block.following, line, tiles.size, lines)
+        if source is None:
+            accumulators = self.multiply(
+                factors, self.weights, block.weights, shape.kc, accumulators, ahead
+            )
+        else:
+            accumulators = source.multiply(self, factors, shape.kc, accumulators, ahead)
+        self.store_all(accumulators, self.scratch, position)
 
     def _start(self, position: ir.Value, zeros: Registers, continues: ir.Value | None) -> Registers:
         """The initial accumulators: zeros, or the partial sums from `position` on."""
@@ -164,19 +196,26 @@ class StrassenEmitter(VectorEmitter):
         lanes = [lanes_of(zero) for zero in zeros]
         return self.when(continues, lambda: self.load_all(self.scratch, position, lanes), zeros)
 
-    def _ahead(self, next_: ir.Value, line: ir.Value, size: int, lines: "_Lines") -> Prefetch:
+    def _ahead(self, next_: ir.Value, line: ir.Value, size: int, lines: "RowsOfBlocks") -> Prefetch:
         """The part of the weights at `next_` to prefetch while the tile of `size` rows at row
         `line` of the block is multiplied."""
         shape = self.shape
         if lines.ahead is not None:
             full = size if size == shape.mr else None
-            return prefetch_share(self, next_, line, lines.ahead, full, shape.kc, shape.nr)
+            part = prefetch_share(self, next_, line, lines.ahead, full, shape.kc, shape.nr)
+            return replace(part, memory=self.weights)
         tiles = sum(count for count, _ in even_tiles(shape.mc, shape.mr))
         per_line = -(-shape.kc * shape.nr // shape.mc)
-        return Prefetch(self.add(next_, self.times(line, per_line)), max(1, -(-shape.nr // tiles)))
+        start = self.add(next_, self.times(line, per_line))
+        return Prefetch(start, max(1, -(-shape.nr // tiles)), memory=self.weights)
 
     def _combine(
-        self, row: ir.Value, panel: ir.Value, lines: "_Lines", held: ir.Value, sharing: Sharing
+        self,
+        row: ir.Value,
+        panel: ir.Value,
+        lines: "RowsOfBlocks",
+        held: ir.Value,
+        sharing: Sharing,
     ) -> None:
         """Emit one row of each block of the result, for the columns of a panel."""
         shape, algorithm = self.shape, self.shape.algorithm
@@ -203,7 +242,7 @@ class StrassenEmitter(VectorEmitter):
         """Apply the epilogue to `sums`, one for each block in block row `down` of the result, and
         store them, unless the result lacks that row."""
         shape = self.shape
-        line = self.add(row, product(sharing.height, down)) if down else row
+        line = self.add(row, product_of(sharing.height, down)) if down else row
         positions = []
         for across in range(shape.algorithm.columns):
             column = self.add(feature, across * shape.breadth)
@@ -233,7 +272,22 @@ class StrassenEmitter(VectorEmitter):
 
 
 @dataclass(frozen=True)
-class _Lines:
+class KBlockOfProduct:
+    """A K block of a product: the number of the product, the panel, the first line, the first
+    weight, that of what is read after it, the first element of the rows, and whether other blocks
+    precede it."""
+
+    product: ir.Value
+    panel: ir.Value
+    start: ir.Value
+    weights: ir.Value
+    following: ir.Value
+    rows: ir.Value
+    continues: ir.Value | None
+
+
+@dataclass(frozen=True)
+class RowsOfBlocks:
     """The rows of a workgroup: the first one, their number, their register tiles, and the elements
     of the next weights to prefetch per row, if rows are dynamic."""
 

@@ -42,7 +42,7 @@ func.func @replicas(%x: tensor<8x32xf32>) -> tensor<0x7x80xf32> {
 
 func.func @places(%x: tensor<?x32xf32, ["rows"]>, %w: tensor<1x7x16x16xf32>) -> tensor<?x32xf32, ["rows"]> {
   // expected-error@+1 {{panels 1x7x16x16xf32 do not hold 9 matrices of 32 columns}}
-  %0 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, least = 8 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x7x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
+  %0 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, few_rows = 0 : i64, lanes = 16 : i64, least = 8 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x7x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
   return %0 : tensor<?x32xf32, ["rows"]>
 }
 
@@ -50,6 +50,6 @@ func.func @places(%x: tensor<?x32xf32, ["rows"]>, %w: tensor<1x7x16x16xf32>) -> 
 
 func.func @least(%x: tensor<?x32xf32, ["rows"]>, %w: tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]> {
   // expected-error@+1 {{cannot sum the blocks of 0 rows 1 times}}
-  %0 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, least = 0 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
+  %0 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, few_rows = 0 : i64, lanes = 16 : i64, least = 0 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
   return %0 : tensor<?x32xf32, ["rows"]>
 }

@@ -191,7 +191,7 @@ func.func @blocks(%x: tensor<1x128x768xf32>) -> tensor<1x128x768xf32> {
 // CHECK-LABEL: @named_rows
 // CHECK: "graph.packed_matmul"
 // STRASSEN-LABEL: @named_rows
-// STRASSEN: "graph.plain_or_strassen_matmul"(%arg0, %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, lanes = 16 : i64, least = 114 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64}
+// STRASSEN: "graph.plain_or_strassen_matmul"(%arg0, %{{.*}}) {blocks = "2x3x3", columns = 768 : i64, few_rows = 0 : i64, lanes = 16 : i64, least = 114 : i64, mr = 6 : i64, replicas = 1 : i64, workgroups = 4 : i64}
 // STRASSEN-SAME: tensor<4x18x256x64xf32>) -> tensor<?x768xf32, ["rows"]>
 func.func @named_rows(%x: tensor<?x768xf32, ["rows"]>) -> tensor<?x768xf32, ["rows"]> {
   %w = "graph.constant"() {value = dense<0.3> : tensor<768x768xf32>} : () -> tensor<768x768xf32>

@@ -162,6 +162,70 @@ def test_compiled_for_named_rows(vector_bits, threads):
         _compare(compiled, feed, rows)
 
 
+SPLIT = [(1536, 192), (288, 180), (64, 256)]
+"""K and columns of matmuls by split weights: of several K blocks, of panels that are not full."""
+
+
+@pytest.mark.usefixtures("from_forty_rows")
+@pytest.mark.parametrize("target", ["cpu", "interpret"])
+def test_few_rows_of_a_named_batch(target):
+    """Five rows, one less than a register tile has, are multiplied by 24 bits of the weights; more
+    rows by all bits, joined while a full tile is multiplied by them, or beforehand."""
+    random = np.random.default_rng(3)
+    weights = {f"w{i}": random.standard_normal(size, np.float32) for i, size in enumerate(SPLIT)}
+    nodes = [helper.make_node("MatMul", [f"x{i}", f"w{i}"], [f"y{i}"]) for i in range(len(SPLIT))]
+    inputs = {f"x{i}": (np.float32, ("n", k)) for i, (k, _) in enumerate(SPLIT)}
+    outputs = [f"y{i}" for i in range(len(SPLIT))]
+    model = build_model(nodes, inputs, outputs, weights, opset=17)
+    options = "vector-bits=512 l2-bytes=4096 allow-strassen=true allow-f24=true threads=2"
+    pipeline = f"cpu-select-matmul-kernels{{{options}}}"
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert program.count("few_rows = 5") == program.count("least = 40") == len(SPLIT)
+    compiled = graphc.compile(model, target=target, pipeline=pipeline, threads=2)
+    for rows in [1, 5, 6, 2, 7, 39, 40, 41, 85, 131, 3, 0]:
+        feeds = {
+            name: random.standard_normal((rows, shape[-1]), np.float32)
+            for name, (_, shape) in inputs.items()
+        }
+        found = compiled.run(None, feeds)
+        for y, x, w in zip(found, feeds.values(), weights.values(), strict=True):
+            truth = x.astype(np.float64) @ w
+            assert y.shape == truth.shape
+            error = np.abs(y - truth).max(initial=0) / np.abs(truth).max(initial=1e-9)
+            assert error <= (2e-5 if rows < 6 else 3e-6)
+            assert not 0 < rows < 6 or error > 5e-7  # it is rounded, indeed
+
+
+@pytest.mark.usefixtures("from_forty_rows")
+@pytest.mark.parametrize(
+    ("lead", "few_rows"), [(("n", 1), 5), (("n", "m"), 0), ((1, "m"), 0), (("n", 3), 0)]
+)
+def test_rows_of_a_named_length_are_seldom_few(lead, few_rows):
+    """They read weights of 32 bits, as those of a known length do."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    w = np.random.default_rng(5).standard_normal((64, 256), np.float32)
+    model = build_model([node], {"x": (np.float32, (*lead, 64))}, ["y"], {"w": w}, opset=17)
+    options = "vector-bits=512 l2-bytes=4096 allow-strassen=true allow-f24=true"
+    pipeline = f"cpu-select-matmul-kernels{{{options}}}"
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    assert f"few_rows = {few_rows} : i64" in program
+
+
+def test_words_of_24_and_8_bits():
+    random = np.random.default_rng(4)
+    lines = random.standard_normal((32, 64), np.float32) * 2.0 ** random.integers(
+        -130, 100, (32, 64)
+    )
+    lines = lines.astype(np.float32)
+    lines[0, :6] = 0, -0.0, 1e-40, -1e-42, 3e38, -3e38
+    words = graph.split_words(lines)
+    assert words.size == lines.size
+    np.testing.assert_array_equal(graph.joined_words(words).view("u4"), lines.view("u4"))
+    first = graph.joined_words(words, only_first=True)
+    assert not (first.view("u4") & 0xFF).any()
+    np.testing.assert_allclose(first, lines, rtol=2.0**-16, atol=1e-42)
+
+
 @pytest.mark.usefixtures("from_forty_rows")
 def test_compiled_for_named_images():
     """The rows of a pointwise convolution are pixels."""

@@ -46,7 +46,7 @@ func.func @relu(%x: tensor<8x32xf32>, %w: tensor<1x7x16x16xf32>) -> tensor<8x32x
 // CHECK-NOT: linalg.generic
 func.func @named_rows(%x: tensor<?x32xf32, ["rows"]>, %w: tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]> {
   %0 = "graph.fused"() ({
-    %1 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, lanes = 16 : i64, least = 64 : i64, mr = 6 : i64, replicas = 2 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
+    %1 = "graph.plain_or_strassen_matmul"(%x, %w) {blocks = "2x2x2", columns = 32 : i64, few_rows = 0 : i64, lanes = 16 : i64, least = 64 : i64, mr = 6 : i64, replicas = 2 : i64, workgroups = 4 : i64} : (tensor<?x32xf32, ["rows"]>, tensor<1x9x16x16xf32>) -> tensor<?x32xf32, ["rows"]>
     %2 = "graph.relu"(%1) : (tensor<?x32xf32, ["rows"]>) -> tensor<?x32xf32, ["rows"]>
     "graph.yield"(%2) : (tensor<?x32xf32, ["rows"]>) -> ()
   }) {kind = "epilogue"} : () -> tensor<?x32xf32, ["rows"]>
