@@ -77,7 +77,7 @@ class OperatorCase:
         graph = helper.make_graph([node], self.operator, inputs, outputs, weights)
         opsets = [helper.make_opsetid("", self.opset)]
         if self.domain:
-            version = 5 if self.domain == "ai.onnx.ml" else 1
+            version = 4 if self.domain == "ai.onnx.ml" else 1
             opsets.append(helper.make_opsetid(self.domain, version))
         return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 

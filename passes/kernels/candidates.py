@@ -46,11 +46,19 @@ class BlockReader:
     dropped at the next one.
     """
 
-    def __init__(self, row: SelectedRow, start: ir.Value):
-        self.row, self.start = row, start
-        self.size = row.lanes * BLOCK_VECTORS
+    def __init__(
+        self,
+        row: SelectedRow,
+        start: ir.Value,
+        vectors: int = BLOCK_VECTORS,
+        begin: ir.Value | None = None,
+    ):
+        """The first block, of so many `vectors`, is at position `begin`, if it is not 0."""
+        self.row, self.start, self.vectors = row, start, vectors
+        self.size = row.lanes * vectors
         self.bits = ir.IntegerType.get_signless(self.size)
-        self.first = [row.zero, row.zero, self._bits(0)]
+        begin = row.zero if begin is None else begin
+        self.first = [begin, begin, self._bits(0)]
 
     def is_left(self, behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
         del block
@@ -65,6 +73,23 @@ class BlockReader:
         save: _Save,
     ) -> Registers:
         """Save the next element to be visited, if there is one; the next state and length."""
+
+        def visit(i: ir.Value) -> Registers:
+            save(i, length)
+            return [arith.addi(length, self.row.one)]
+
+        return self.advance(place, worst, all_enter, visit, [length])
+
+    def advance(
+        self,
+        place: Sequence[ir.Value],
+        worst: ir.Value,
+        all_enter: ir.Value,
+        visit: Callable[[ir.Value], Registers],
+        held: Registers,
+    ) -> Registers:
+        """Emit `visit` of the position of the next element to be visited, if there is one; the next
+        state, and what `visit` makes of the registers `held`."""
         row = self.row
 
         def is_needed(behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
@@ -79,14 +104,13 @@ class BlockReader:
 
         behind, block, bits = while_(place, is_needed, refill)
 
-        def visit() -> Registers:
+        def next_() -> Registers:
             first = arith.index_cast(ir.IndexType.get(), math.cttz(bits))
-            save(arith.addi(block, first), length)
             rest = arith.andi(bits, arith.subi(bits, self._bits(1)))
-            return [rest, arith.addi(length, row.one)]
+            return [rest, *visit(arith.addi(block, first))]
 
-        bits, length = row.emit.when(self._some(bits), visit, [bits, length])
-        return [behind, block, bits, length]
+        bits, *held = row.emit.when(self._some(bits), next_, [bits, *held])
+        return [behind, block, bits, *held]
 
     def _visited(self, at: ir.Value, worst: ir.Value, all_enter: ir.Value) -> ir.Value:
         """The bits of the elements from `at` on that are before `worst`, or of all."""
@@ -100,7 +124,7 @@ class BlockReader:
             ir.VectorType.get([row.lanes], ir.IntegerType.get_signless(1)), all_enter
         )
         found = self._bits(0)
-        for part in range(BLOCK_VECTORS):
+        for part in range(self.vectors):
             skipped = row.emit.index(part * row.lanes)
             rest = arith.subi(left, arith.minui(left, skipped))
             mask = vector.create_mask(flags.type, [rest])
@@ -109,7 +133,10 @@ class BlockReader:
             enters = arith.andi(arith.ori(row.less(keys, all_worst), flags), mask)
             packed = ir.IntegerType.get_signless(row.lanes)
             number = vector.bitcast(ir.VectorType.get([1], packed), enters)
-            wide = arith.extui(self.bits, vector.extract(number, [], [0]))
+            number = vector.extract(number, [], [0])
+            if self.vectors == 1:
+                return number
+            wide = arith.extui(self.bits, number)
             found = arith.ori(found, arith.shli(wide, self._bits(part * row.lanes)))
         return found
 

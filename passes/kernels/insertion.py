@@ -1,13 +1,10 @@
-"""The first elements of a row by insertion into a sorted list.
+"""The first elements of a row of few, or the few first ones without vectors, by insertion into a
+sorted list in memory."""
 
-Vectors compare blocks of keys with the last of the best ones so far; only blocks with one that
-comes before it are visited.
-"""
-
-from ...mlir import arith, ir, vector
+from ...mlir import arith, ir
 from .emitter import Registers
 from .loops import while_
-from .selected_row import BLOCK_VECTORS, SelectedRow
+from .selected_row import SelectedRow
 
 
 def insert_in_order(row: SelectedRow, start: ir.Value) -> ir.Value:
@@ -19,56 +16,16 @@ def insert_in_order(row: SelectedRow, start: ir.Value) -> ir.Value:
     def offer(i: ir.Value, length: ir.Value) -> Registers:
         key = row.key_at(start, i)
         worst = row.load(row.keys, row.base, last)
-        is_filled = arith.cmpi(arith.CmpIPredicate.uge, length, row.wanted)
         enters = arith.ori(row.below(length, row.wanted), row.less(key, worst))
 
         def insert() -> Registers:
             return [_insert(row, i, key, length, last)]
 
         (length,) = row.emit.when(enters, insert, [length])
-        return [_next(row, start, i, candidates, is_filled, worst), length]
+        return [arith.addi(i, row.one), length]
 
     while_([row.zero, row.zero], lambda i, length: row.below(i, candidates), offer)
     return row.base
-
-
-def _next(
-    row: SelectedRow, start: ir.Value, i: ir.Value, end: ir.Value, skips: ir.Value, worst: ir.Value
-) -> ir.Value:
-    """The position behind `i`. If `skips`, and that begins a block of some vectors, the first
-    one of a block in which a key is less than `worst`, or of the last."""
-    behind = arith.addi(i, row.one)
-    if row.lanes == 1:
-        return behind
-    size = row.lanes * BLOCK_VECTORS
-    begins = row.equal(arith.andi(behind, row.emit.index(size - 1)), row.zero)
-    worst_of_all = vector.broadcast(ir.VectorType.get([row.lanes], row.key_type), worst)
-    element = ir.MemRefType(row.elements.type).element_type
-    read = ir.VectorType.get([row.lanes], element)
-
-    def holds_none(at: ir.Value) -> ir.Value:
-        enters: ir.Value | None = None
-        for part in range(BLOCK_VECTORS):
-            place = arith.addi(arith.addi(start, at), row.emit.index(part * row.lanes))
-            keys = row.key_of(vector.load(read, row.elements, [place]))
-            less = row.less(keys, worst_of_all)
-            enters = less if enters is None else arith.ori(enters, less)
-        assert enters is not None
-        i1 = ir.IntegerType.get_signless(1)
-        some = vector.reduction(i1, vector.CombiningKind.OR, enters)
-        return arith.xori(some, arith.constant(i1, 1))
-
-    def is_useless(at: ir.Value) -> ir.Value:
-        fits = arith.cmpi(arith.CmpIPredicate.ule, arith.addi(at, row.emit.index(size)), end)
-        i1 = ir.IntegerType.get_signless(1)
-        return row.emit.branch(
-            fits, [i1], lambda: [holds_none(at)], lambda: [arith.constant(i1, 0)]
-        )[0]
-
-    def skip() -> Registers:
-        return while_([behind], is_useless, lambda at: [arith.addi(at, row.emit.index(size))])
-
-    return row.emit.when(arith.andi(skips, begins), skip, [behind])[0]
 
 
 def _insert(

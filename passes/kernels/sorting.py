@@ -1,20 +1,22 @@
 """Selection and sorting of rows of keys.
 
 The first `k` of `n` keys, in order, equal ones in the order of their positions. Keys are unsigned
-integers, and smaller ones come first. Few keys, or few of many, are inserted into a sorted list
-(`insertion.py`); otherwise candidates are sorted by radix (`radix_sort.py`).
+integers, and smaller ones come first. Few keys are inserted into a sorted list (`insertion.py`),
+few of many into one in registers (`best_list.py`); otherwise candidates are sorted by radix
+(`radix_sort.py`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...mlir import arith, ir, memref, scf
+from .best_list import LIST, write_first_of_row
 from .insertion import insert_in_order
 from .radix_sort import sort_by_radix
 from .selected_row import LEAST_CAPACITY, SelectedRow
 
-_FEW_WANTED, _FEW_KEYS = 16, 32
-"""Elements wanted, or keys given, up to which insertion is faster."""
+_FEW_KEYS = 32
+"""Keys given up to which insertion is faster."""
 
 
 @dataclass(frozen=True)
@@ -64,18 +66,30 @@ class RowSelection:
             start, target = arith.muli(number, count), arith.muli(number, wanted)
             if limits is not None:
                 _limit(row, row.load(limits, number, row.zero), wanted, capacity)
-            few = arith.ori(
-                row.below(row.wanted, row.emit.index(_FEW_WANTED + 1)),
-                row.below(row.count, row.emit.index(_FEW_KEYS + 1)),
-            )
-            row.emit.choose(
-                few,
-                lambda: _store(row, insert_in_order(row, start), target),
-                lambda: _store(row, sort_by_radix(row, start, bound), target),
-            )
+            _select(row, start, target, bound)
             none = row.i64(-1)
             row.emit.repeat(row.wanted, wanted, lambda i: row.save(none, order, target, i))
             scf.YieldOp([])
+
+
+def _select(row: SelectedRow, start: ir.Value, target: ir.Value, bound: ir.Value | None) -> None:
+    """Write the positions wanted of the row that begins at `start`."""
+    few_keys = row.below(row.count, row.emit.index(_FEW_KEYS + 1))
+    few_wanted = row.below(row.wanted, row.emit.index(LIST + 1))
+
+    def insert() -> None:
+        _store(row, insert_in_order(row, start), target)
+
+    def sort() -> None:
+        _store(row, sort_by_radix(row, start, bound), target)
+
+    if row.lanes == 1:
+        return row.emit.choose(arith.ori(few_keys, few_wanted), insert, sort)
+
+    def among_many() -> None:
+        row.emit.choose(few_wanted, lambda: write_first_of_row(row, start, target), sort)
+
+    return row.emit.choose(few_keys, insert, among_many)
 
 
 def _limit(row: SelectedRow, limit: ir.Value, wanted: ir.Value, capacity: ir.Value) -> None:
