@@ -239,7 +239,7 @@ class TreeVotesEmitter(VectorEmitter):
         start = self.times(row, self.row_length)
         first = [arith.minui(self.index(number), count) for number in range(WALKS)]
         rounds = arith.ceildivui(count, self.index(WALKS))
-        bound = self.times(rounds, self.shape.depth)
+        bound = self.times(rounds, max(self.shape.depth, 1))  # a leaf alone takes a step
 
         def root(number: ir.Value) -> ir.Value:
             return self._read(self.roots, arith.addi(tree, number))

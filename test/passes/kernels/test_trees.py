@@ -88,6 +88,28 @@ def test_sums(modes, trees, targets):
     _check(_model(trees, targets, modes, np.float32), np.float32, (0, 1, 8, 67, 200))
 
 
+@pytest.mark.parametrize("count", [1, 9])
+def test_trees_of_one_leaf(count):
+    nodes = np.arange(count)
+    attributes = {
+        "nodes_treeids": nodes, "nodes_nodeids": nodes * 0, "nodes_featureids": nodes * 0,
+        "nodes_values": nodes * 0.0, "nodes_modes": ["LEAF"] * count,
+        "nodes_truenodeids": nodes * 0, "nodes_falsenodeids": nodes * 0,
+        "target_treeids": nodes, "target_nodeids": nodes * 0, "target_ids": nodes * 0,
+        "target_weights": nodes + 2.0,
+    }  # fmt: skip
+    model = _model(1, 1, _LEQ, np.float32)
+    del model.graph.node[0].attribute[:]
+    for name, values in attributes.items():
+        attribute = helper.make_attribute(name, [*map(_plain, values)])
+        model.graph.node[0].attribute.append(attribute)
+    _check(model, np.float32, (1, 3, 17))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 @pytest.mark.parametrize("aggregate", ["MIN", "MAX", "AVERAGE"])
 def test_aggregates(aggregate):
     model = _model(8, 2, _ANY, np.float32, aggregate_function=aggregate)
