@@ -99,6 +99,7 @@ class _FusibleOps:
         """The op that ends the dispatch of each op."""
         self._ops = defaultdict[ir.Operation, list[ir.Operation]](list)
         self._scalars = defaultdict[ir.Operation, set[ir.Attribute]](set)
+        self._rooms: dict[ir.Operation, bool] = {}
         for op in reversed(ops_within(function)):
             if op.name.startswith(_FUSED) and op.name != "tensor.empty":
                 reader = _only_reader(op)
@@ -111,8 +112,14 @@ class _FusibleOps:
         self._scalars[self._last[op]].update(scalars)
 
     def has_room(self, op: ir.Operation) -> bool:
-        """Return whether the runtime hands over as much as the dispatch of `op` takes."""
+        """Return whether the runtime hands over as much as the dispatch of `op` takes, after all
+        `use`."""
         last = self._last[op]
+        if last not in self._rooms:
+            self._rooms[last] = self._has_room(last)
+        return self._rooms[last]
+
+    def _has_room(self, last: ir.Operation) -> bool:
         words = sum(1 if _width(each.type) <= 32 else 2 for each in self._scalars[last])
         read = {x for each in self._ops[last] for x in each.operands if self._is_read(x, last)}
         return words + 2 * (len(read) + len(last.results) + _SIZES) <= _WORDS
