@@ -144,6 +144,7 @@ LOWERINGS: Mapping[str, tuple[str, ...]] = {
         "linalg-fuse-siblings",  # of ops that nothing else fuses with
         "workaround-repeated-reductions",  # what is computed twice is one value by now
         "workaround-broadcast-windows",  # likewise
+        "linalg-long-chains",  # of ops as they finally are
         "linalg-vectorize-narrow{{{cpu}}}",  # of ops that nothing else fuses with
         "linalg-varying-scalars",  # of ops as they finally are
         f"{_MERGES}{{{{threads={{threads}} sharing={{sharing}}}}}}",  # while they claim nothing
