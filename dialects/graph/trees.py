@@ -157,8 +157,9 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
 
     ``reduce(gather(weights, tree_leaves(x, ...)), axis=1)`` by one kernel, which
     `cpu-select-tree-kernels` selects. `nodes` has the tables of `tree_leaves` in one
-    (`pack_nodes`); `roots` are offsets in it (`pack_roots`). `outcomes` are those that all nodes
-    have, `varying` those that some have. `reduction` is ``sum``, ``max`` or ``min``.
+    (`pack_nodes`), none of which may lead outside (`lead_outside`): the kernel trusts them. `roots`
+    are offsets in it (`pack_roots`). `outcomes` are those that all nodes have, `varying` those that
+    some have. `reduction` is ``sum``, ``max`` or ``min``.
     """
 
     amp = MixedPrecision.KEEP

@@ -91,7 +91,7 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
         graph.type_of(value).static_shape for value in (op.roots, op.nodes, op.weights)
     )
     shape = TreeVotesShape(
-        x.shape[0], x.shape[1], roots - 1, words, weights[0], weights[1], op.depth,
+        x.shape[0], x.shape[1], roots - 1, weights[0], weights[1], op.depth,
         op.outcomes, op.varying, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
         (words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes, ctx.threads,
     )  # fmt: skip

@@ -23,8 +23,8 @@ from .split_weights import (
     LANES,
     LineReader,
     SplitLines,
-    enumerate_tiles,
     fill_with_first_tile,
+    remaining_tiles,
 )
 from .strassen import KBlockOfProduct, RowsOfBlocks, StrassenEmitter
 from .strassen_shape import WEIGHTS_SHARE, StrassenShape
@@ -81,7 +81,7 @@ class PlacedStrassenEmitter(StrassenEmitter):
             self.multiply_tile(self.index(0), lines.tiles[0], block, target, lines, source)
 
         fill_with_first_tile(self, lines.tiles, shape.kc, fill, first)
-        for skipped, tiles in enumerate_tiles(lines.tiles):
+        for skipped, tiles in remaining_tiles(lines.tiles):
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
                 self.multiply_tile(number, tiles, block, target, lines, buffer)
@@ -257,7 +257,7 @@ class PlacedMatmulEmitter(MatmulEmitter):
         fill_with_first_tile(
             self, lines.tiles, k_block.length, lambda multiply: multiply(split.join), first
         )
-        for skipped, tiles in enumerate_tiles(lines.tiles):
+        for skipped, tiles in remaining_tiles(lines.tiles):
 
             def tile(number: ir.Value, tiles: RegisterTiles = tiles) -> None:
                 self.multiply_tile(number, tiles, block, lines, buffer)

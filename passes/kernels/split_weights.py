@@ -124,7 +124,7 @@ def fill_with_first_tile(
     emitter.choose(has_full, lambda: fill(multiply), lambda: fill(only_fill))
 
 
-def enumerate_tiles(tiles: Sequence[RegisterTiles]) -> Iterator[tuple[int, RegisterTiles]]:
+def remaining_tiles(tiles: Sequence[RegisterTiles]) -> Iterator[tuple[int, RegisterTiles]]:
     """The tiles, with the number of those of each kind that `fill_with_first_tile` has
     multiplied."""
     return ((int(number == 0), each) for number, each in enumerate(tiles))

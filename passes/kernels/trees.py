@@ -57,13 +57,12 @@ _PREDICATES = {
 
 @dataclass(frozen=True)
 class TreeVotesShape:
-    """`rows` of `columns` features through `trees` in a table of `words` with `leaves`; see
+    """`rows` of `columns` features through `trees` in a table with `leaves`; see
     `graph.tree_votes`."""
 
     rows: Size
     columns: Size
     trees: int
-    words: int
     leaves: int
     targets: int
     depth: int

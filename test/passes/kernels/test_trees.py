@@ -135,7 +135,7 @@ def test_trees_shared_by_threads(reduction, monkeypatch):
 def test_parts_of_trees(rows, parts):
     """All threads have work, but not less than what starting them costs."""
     shape = TreeVotesShape(
-        rows=rows, columns=5, trees=1000, words=100, leaves=9, targets=1, depth=5, outcomes=3,
+        rows=rows, columns=5, trees=1000, leaves=9, targets=1, depth=5, outcomes=3,
         varying=0, reduction="sum", lanes=8, is_cached=True, threads=16,
     )  # fmt: skip
     assert (shape.parts(rows), shape.partial_rows) == (parts, rows * parts)
@@ -193,7 +193,7 @@ def test_each_comparison(mode, missing):
 def test_rows_of_a_workgroup(trees, is_cached, rows):
     """Enough to pay for the call; more where each workgroup reads all trees from memory."""
     shape = TreeVotesShape(
-        rows=1000, columns=5, trees=trees, words=100, leaves=9, targets=1, depth=12, outcomes=3,
+        rows=1000, columns=5, trees=trees, leaves=9, targets=1, depth=12, outcomes=3,
         varying=0, reduction="sum", lanes=8, is_cached=is_cached,
     )  # fmt: skip
     assert shape.block == rows
