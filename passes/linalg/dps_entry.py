@@ -14,6 +14,7 @@ from ..infra.registry import register
 from .abi_arguments import BUFFER, OUTPUT, TRANSIENTS, append_buffers
 from .externalize_transients import POOL_BYTES
 from .placed_results import place_results
+from .workarounds.many_results import MOST_AWAITED
 
 DESTINATION_ENTRY = "main_into"
 """The name that the runtime looks for (`runtime/metadata.py`)."""
@@ -66,6 +67,8 @@ class DpsEntry(Pass):
         """The reason why `function` gets no such entry; empty if it does."""
         if not function.type.results:
             return "there is no result"
+        if len(function.type.results) > MOST_AWAITED:
+            return f"there are more than {MOST_AWAITED} results, which no entry awaits together"
         if consumes_arguments(function.operation):
             return "results lie in memory of donated inputs"
         if _takes_buffer(function) and not any(map(_may_exceed_pool, function.type.results)):

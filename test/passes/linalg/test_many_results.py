@@ -101,3 +101,16 @@ def test_results_in_buffers_of_the_caller_have_no_barrier():
     assert "hal.tensor.barrier" in main
     assert "iree.abi.output" in into
     assert "hal.tensor.barrier" not in into
+
+
+@pytest.mark.usefixtures("context")
+@pytest.mark.parametrize(("results", "entries"), [(128, 2), (129, 1)])
+def test_no_entry_writes_many_results_to_buffers_of_the_caller(results, entries):
+    type_ = ", ".join(["tensor<4xf32>"] * results)
+    module = ir.Module.parse(
+        f"func.func @main(%x: tensor<4xf32>) -> ({type_}) {{"
+        f"  return {', '.join(['%x'] * results)} : {type_}"
+        "}"
+    )
+    run_pipeline(module, "dps-entry")
+    assert len(module.body.operations) == entries
