@@ -1,19 +1,22 @@
 """Decision trees: a walk from the root to a leaf for each row and tree."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from ...dialects import graph
 from ...dialects.graph.trees import EQUAL, GREATER, LESS, UNORDERED
 from ...mlir import arith, ir, tensor
-from ..kernels.trees import (
+from ..kernels.leaf_votes import (
+    LeafVotesEmitter,
+    LeafVotesShape,
     TreePartsEmitter,
     TreePartsShape,
-    TreeVotesEmitter,
-    TreeVotesShape,
 )
+from ..kernels.trees import TreeVotesEmitter, TreeVotesShape
 from .dispatch import read_in_loops
 from .generic import loop_index, parallel, projection
-from .kernel_calls import operands_of, run_emitter
+from .kernel_calls import Operand, operands_of, run_emitter
 from .loops import while_
 from .lowering import Lowering, lowers, plain_element, scalar_constant
 
@@ -91,17 +94,34 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
         graph.type_of(value).static_shape for value in (op.roots, op.nodes, op.weights)
     )
     shape = TreeVotesShape(
-        x.shape[0], x.shape[1], roots - 1, weights[0], weights[1], op.depth,
-        op.outcomes, op.varying, op.reduction, max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize),
-        (words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes, ctx.threads,
+        rows=x.shape[0], columns=x.shape[1], trees=roots - 1, leaves=weights[0],
+        targets=weights[1], depth=op.depth, outcomes=op.outcomes, varying=op.varying,
+        reduction=op.reduction, lanes=_lanes(ctx, x), threads=ctx.threads,
+        is_cached=(words + weights[0] * weights[1]) * x.dtype.itemsize <= ctx.cpu.l3_bytes,
     )  # fmt: skip
 
     def make_emitter(*buffers: ir.Value) -> TreeVotesEmitter:
         return TreeVotesEmitter(shape, *buffers)
 
     read = operands_of(ctx, [op.x, op.roots, op.nodes, op.weights])
+    return _joined(ctx, "tree_votes", shape, read, result, make_emitter)
+
+
+def _lanes(ctx: Lowering, x: graph.TensorType) -> int:
+    return max(1, ctx.cpu.lanes * 4 // x.dtype.itemsize)
+
+
+def _joined(
+    ctx: Lowering,
+    family: str,
+    shape: LeafVotesShape,
+    read: Sequence[Operand],
+    result: graph.TensorType,
+    make_emitter: Callable[..., LeafVotesEmitter],
+) -> ir.Value:
+    """The `result` of a kernel of votes, whose parts of the trees are joined by another."""
     partial = result.with_shape((shape.partial_rows, *result.shape[1:]))
-    votes = run_emitter(ctx, "tree_votes", shape, (), read, [partial], shape.sizes, make_emitter)
+    votes = run_emitter(ctx, family, shape, (), read, [partial], shape.sizes, make_emitter)
     if not shape.shares_trees:
         return votes
     parts = TreePartsShape(shape)

@@ -12,6 +12,7 @@ from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.dialects.graph.interpreter import evaluate_function
 from graphc.frontend.onnx import import_onnx
+from graphc.passes.kernels import leaf_votes
 from graphc.passes.kernels import trees as kernel
 from graphc.passes.kernels.trees import TreeVotesShape
 from graphc.passes.pipelines import graph_pipeline
@@ -123,7 +124,7 @@ def test_rows_of_known_number():
 @pytest.mark.parametrize("reduction", ["SUM", "MIN"])
 def test_trees_shared_by_threads(reduction, monkeypatch):
     """Few rows by parts of the trees, of which each is walked in several portions."""
-    monkeypatch.setattr(kernel, "LEAST_SHARE", 8)
+    monkeypatch.setattr(leaf_votes, "LEAST_SHARE", 8)
     monkeypatch.setattr(kernel, "MOST_TREES", 9)
     model = _model(59, 7, _LEQ, np.float32, aggregate_function=reduction)
     _check(model, np.float32, (1, 3, 8, 67, 130), threads=3)
