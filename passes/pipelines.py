@@ -88,7 +88,7 @@ PIPELINES: Mapping[str, tuple[str, ...]] = {
         "graph-simplify",  # transposes that met
         "graph-fold-constants{{min-bits=2}}",  # weights in their new layout
         *_CLEAN,
-        "cpu-select-tree-kernels",  # on tables, which are constants
+        "cpu-select-tree-kernels{{{cpu}}}",  # on tables, which are constants
         "cpu-select-int8-kernels{{{cpu} unit={int8_unit}}}",  # on weights as they finally are
         "int8-matmul-to-f32",  # the other int8 matmuls
         "graph-fused-attention{{{cpu}}}",  # many queries fill vectors

@@ -66,6 +66,7 @@ from .packed_matmul import *
 from .pooling import *
 from .quantization import *
 from .quantize_blocks import *
+from .quickscorer import *
 from .random import *
 from .reassociation import reassociation
 from .recurrence_weights import group_recurrence, pack_recurrence, unpacked_recurrence

@@ -13,6 +13,7 @@ from ..kernels.leaf_votes import (
     TreePartsEmitter,
     TreePartsShape,
 )
+from ..kernels.quickscorer import QuickscorerEmitter, QuickscorerShape, QuickscorerTables
 from ..kernels.trees import TreeVotesEmitter, TreeVotesShape
 from .dispatch import read_in_loops
 from .generic import loop_index, parallel, projection
@@ -105,6 +106,34 @@ def tree_votes(ctx: Lowering, op: graph.TreeVotesOp, *operands: ir.Value) -> ir.
 
     read = operands_of(ctx, [op.x, op.roots, op.nodes, op.weights])
     return _joined(ctx, "tree_votes", shape, read, result, make_emitter)
+
+
+@lowers(graph.QuickscorerVotesOp)
+def quickscorer_votes(ctx: Lowering, op: graph.QuickscorerVotesOp, *operands: ir.Value) -> ir.Value:
+    """Compute what `cpu-select-tree-kernels` left for the kernel."""
+    del operands
+    x, result = graph.type_of(op.x), graph.type_of(op.result)
+    if 0 in result.shape:
+        return ctx.empty(result)
+    ctx.require_at_least(x.shape[1], op.width, f"has fewer features than {op.width}")
+    columns, offsets, thresholds, leaves = (
+        graph.type_of(value).static_shape[0]
+        for value in (op.columns, op.offsets, op.thresholds, op.leaves)
+    )
+    shape = QuickscorerShape(
+        rows=x.shape[0], columns=x.shape[1], targets=graph.type_of(op.weights).static_shape[1],
+        reduction=op.reduction, lanes=_lanes(ctx, x), threads=ctx.threads, trees=leaves,
+        block_trees=op.block, nodes=thresholds - (offsets - 1), features=columns,
+        strict=op.strict,
+    )  # fmt: skip
+
+    def make_emitter(x: ir.Value, *buffers: ir.Value) -> QuickscorerEmitter:
+        *tables, weights, result = buffers
+        return QuickscorerEmitter(shape, x, QuickscorerTables(*tables), weights, result)
+
+    tables = [op.columns, op.offsets, op.thresholds, op.trees, op.masks, op.unordered, op.leaves]
+    read = operands_of(ctx, [op.x, *tables, op.weights])
+    return _joined(ctx, "quickscorer", shape, read, result, make_emitter)
 
 
 def _lanes(ctx: Lowering, x: graph.TensorType) -> int:

@@ -190,6 +190,14 @@ class LeafVotesEmitter(VectorEmitter):
             for old, part in zip(totals, self.slices, strict=True)
         ]
 
+    def _results(self, row: ir.Value) -> Registers:
+        """The results of a row so far."""
+        at = self._target(row)
+        return [
+            self.load(self.result, self.add(at, part.start), lanes=part.lanes)
+            for part in self.slices
+        ]
+
     def _store(self, totals: Registers, row: ir.Value) -> None:
         """Store the `totals` of a row, if they are in registers."""
         at = self._target(row)
@@ -198,6 +206,13 @@ class LeafVotesEmitter(VectorEmitter):
 
     def _combined(self, old: ir.Value, new: ir.Value) -> ir.Value:
         return _COMBINE[self.shape.reduction](old, new)
+
+    def _read(self, table: ir.Value, at: Index) -> ir.Value:
+        """An integer of a table, as an index with its sign."""
+        return self._as_index(memref.load(table, [self.index(at)]))
+
+    def _as_index(self, number: ir.Value) -> ir.Value:
+        return arith.index_cast(ir.IndexType.get(), number)
 
 
 def _slices(count: int, lanes: int) -> list[VectorSlice]:

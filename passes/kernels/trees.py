@@ -26,7 +26,6 @@ from ...mlir import arith, ir, memref
 from .emitter import Registers
 from .leaf_votes import LEAST_STEPS, MOST_ROWS, LeafVotesEmitter, LeafVotesShape
 from .loops import while_
-from .sizes import Index
 
 WALKS = 8
 """Walks that go on together."""
@@ -210,15 +209,8 @@ class TreeVotesEmitter(LeafVotesEmitter):
     def _within(self, number: ir.Value, count: int) -> ir.Value:
         return arith.minui(number, self.index(count - 1))
 
-    def _read(self, table: ir.Value, at: Index) -> ir.Value:
-        """An integer of a table, as an index with its sign."""
-        return self._as_index(memref.load(table, [self.index(at)]))
-
     def _as_word(self, number: ir.Value) -> ir.Value:
         return arith.index_cast(self.word, number)
-
-    def _as_index(self, number: ir.Value) -> ir.Value:
-        return arith.index_cast(ir.IndexType.get(), number)
 
     def _number(self, value: int) -> ir.Value:
         return arith.constant(self.word, value)

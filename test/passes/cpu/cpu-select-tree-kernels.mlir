@@ -56,3 +56,28 @@ func.func @unknown(%x: tensor<7x5xf32>, %weights: tensor<2x4xf32>, %features: te
   %3 = "graph.reduce_sum"(%1) {axes = array<i64: 0>, keepdims = false} : (tensor<7x1x4xf32>) -> tensor<1x4xf32>
   return %2, %3 : tensor<7x4xf32>, tensor<1x4xf32>
 }
+
+// -----
+
+// Eight equal stumps of one comparison: a scan of their thresholds. NaN passes every other node.
+
+// CHECK-LABEL: @stumps
+// CHECK-DAG: %[[COLUMNS:.*]] = "graph.constant"() {value = dense<2> : tensor<1xi32>}
+// CHECK-DAG: %[[OFFSETS:.*]] = "graph.constant"() {value = dense<[0, 9]> : tensor<2xi32>}
+// CHECK-DAG: %[[THRESHOLDS:.*]] = "graph.constant"() {value = dense<[0.000000e+00, 1.000000e+00, 2.000000e+00, 3.000000e+00, 4.000000e+00, 5.000000e+00, 6.000000e+00, 7.000000e+00, 0x7FC00000]> : tensor<9xf32>}
+// CHECK-DAG: %[[TREES:.*]] = "graph.constant"() {value = dense<[0, 1, 2, 3, 4, 5, 6, 7, 0]> : tensor<9xi32>}
+// CHECK-DAG: %[[MASKS:.*]] = "graph.constant"() {value = dense<[-2, -2, -2, -2, -2, -2, -2, -2, -1]> : tensor<9xi64>}
+// CHECK-DAG: %[[UNORDERED:.*]] = "graph.constant"() {value = dense<[0, 1, 0, 1, 0, 1, 0, 1, 0]> : tensor<9xi8>}
+// CHECK-DAG: %[[LEAVES:.*]] = "graph.constant"() {value = dense<[0, 2, 4, 6, 8, 10, 12, 14]> : tensor<8xi32>}
+// CHECK: "graph.quickscorer_votes"(%arg0, %[[COLUMNS]], %[[OFFSETS]], %[[THRESHOLDS]], %[[TREES]], %[[MASKS]], %[[UNORDERED]], %[[LEAVES]], %{{.*}}) {block = 8 : i64, reduction = "sum", strict = false, width = 3 : i64}
+func.func @stumps(%x: tensor<1x5xf32>, %weights: tensor<2x4xf32>) -> tensor<1x4xf32> {
+  %roots = "graph.constant"() {value = dense<[0, 1, 2, 3, 4, 5, 6, 7]> : tensor<8xi32>} : () -> tensor<8xi32>
+  %features = "graph.constant"() {value = dense<2> : tensor<8xi32>} : () -> tensor<8xi32>
+  %thresholds = "graph.constant"() {value = dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %outcomes = "graph.constant"() {value = dense<[3, 11, 3, 11, 3, 11, 3, 11]> : tensor<8xui8>} : () -> tensor<8xui8>
+  %children = "graph.constant"() {value = dense<[[-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2]]> : tensor<8x2xi32>} : () -> tensor<8x2xi32>
+  %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 1 : i64, width = 3 : i64} : (tensor<1x5xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>, tensor<8xui8>, tensor<8x2xi32>) -> tensor<1x8xi32>
+  %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x4xf32>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<1x8x4xf32>) -> tensor<1x4xf32>
+  return %2 : tensor<1x4xf32>
+}
