@@ -9,7 +9,14 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.vector_registers import MatmulTile, choose_tile
-from .strassen import BlocksOfMany, best_blocks, best_blocks_of_many, by_blocks, by_rows
+from .strassen import (
+    BlocksOfMany,
+    best_blocks,
+    best_blocks_of_many,
+    by_blocks,
+    by_rows,
+    tile_of_blocks,
+)
 from .weight_ranges import largest_magnitude
 
 TILES_WIDTH = 32
@@ -90,12 +97,24 @@ class MatmulForm:
             return "16 bits hold the weights"
         return best_blocks_of_many(weights, self.lanes, self.threads)
 
+    def few_rows(self, weights: np.ndarray, chosen: BlocksOfMany) -> int | str:
+        """The most of a dynamic number of rows that read 24 bits of `weights`, or the reason why
+        none do."""
+        if not self._is_mostly_read(F24_ROWS, weights):
+            return "its weights are in the second cache, narrow or too large for 24 bits"
+        tile = tile_of_blocks(weights.shape[1], chosen.blocks, self.cpu)
+        if tile.width != graph.F24_WIDTH:
+            return (
+                f"panels are {tile.width} wide on this CPU, and those of 24 bits {graph.F24_WIDTH}"
+            )
+        return max(F24_ROWS, tile.rows - 1)  # a full tile joins the weights for others
+
     def build_by_rows(
-        self, x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany, *, may_be_few: bool = False
+        self, x: ir.Value, weights: np.ndarray, chosen: BlocksOfMany, few_rows: int = 0
     ) -> ir.Value:
-        """Build the matmul of a dynamic number of rows, from some number on by what is `chosen`."""
-        few = F24_ROWS if may_be_few and self._is_mostly_read(F24_ROWS, weights) else 0
-        return by_rows(x, weights, chosen, self.cpu, self.threads, few)
+        """Build the matmul of a dynamic number of rows, from some number on by what is `chosen`, up
+        to `few_rows` by 24 bits of the weights."""
+        return by_rows(x, weights, chosen, self.cpu, self.threads, few_rows)
 
     def _exact_half(self, weights: np.ndarray) -> np.dtype | None:
         """The type of 16 bits that holds large weights exactly, or None: that halves the time to

@@ -83,6 +83,8 @@ class CpuSelectMatmulKernels(Pass):
             rewrites = [PackMatmul(form), PackConv(form), PackRecurrence(self.cpu)]
             if form.allow_strassen:
                 rewrites = [MatmulByRows(form), ConvByRows(form), *rewrites]
+            if form.allow_strassen and form.allow_f24:
+                rewrites = [MatmulByFewOrManyRows(form), *rewrites]
             apply_rewrites(op, rewrites, state)
 
     def _form(self) -> MatmulForm:
@@ -193,7 +195,27 @@ class MatmulByRows(PackMatmul):
         return chosen if isinstance(chosen, str) else None
 
     def rewrite(self, op: graph.MatmulOp, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
-        return self.form.build_by_rows(op.a, weights, chosen, may_be_few=_is_batch(op.a))
+        return self.form.build_by_rows(op.a, weights, chosen)
+
+
+class MatmulByFewOrManyRows(MatmulByRows):
+    """The same for a named batch, of which few rows read 24 bits of the weights."""
+
+    name = "f24-or-strassen-by-rows"
+
+    def check(self, op: graph.MatmulOp, weights: np.ndarray, chosen: Any) -> str | None:
+        reason = super().check(op, weights, chosen)
+        if reason is not None:
+            return reason
+        if not _is_batch(op.a):
+            return "few rows read all 32 bits of the weights: a named length is seldom so small"
+        few = self.form.few_rows(weights, chosen)
+        return few if isinstance(few, str) else None
+
+    def rewrite(self, op: graph.MatmulOp, weights: np.ndarray, chosen: BlocksOfMany) -> ir.Value:
+        few = self.form.few_rows(weights, chosen)
+        assert isinstance(few, int)
+        return self.form.build_by_rows(op.a, weights, chosen, few)
 
 
 class ConvByRows(PackConv):

@@ -9,7 +9,7 @@ from ...cpu_model import CpuModel
 from ...dialects import graph
 from ...mlir import ir
 from ..kernels.strassen_shape import StrassenShape
-from ..kernels.vector_registers import choose_tile
+from ..kernels.vector_registers import MatmulTile, choose_tile
 from .weight_ranges import largest_magnitude
 
 BLOCK_BOUND = 1e-5
@@ -122,6 +122,13 @@ def by_blocks(
     )
 
 
+def tile_of_blocks(columns: int, blocks: str, cpu: CpuModel) -> MatmulTile:
+    """The register tile of a dynamic number of rows by a block of `columns`."""
+    tile = choose_tile(None, -(-columns // graph.ALGORITHMS[blocks].columns), cpu)
+    assert tile is not None  # blocks are large
+    return tile
+
+
 def by_rows(
     x: ir.Value,
     weights: np.ndarray,
@@ -131,14 +138,9 @@ def by_rows(
     few_rows: int = 0,
 ) -> ir.Value:
     """Build the matmul of the rows of `x`, whose number is dynamic, by `weights` [K, N]; up to
-    `few_rows`, if panels are wide enough, by 24 bits of these."""
+    `few_rows` by 24 bits of these."""
     blocks, columns = chosen.blocks, weights.shape[1]
-    tile = choose_tile(None, -(-columns // graph.ALGORITHMS[blocks].columns), cpu)
-    assert tile is not None  # blocks are large
-    if tile.width != graph.F24_WIDTH:
-        few_rows = 0
-    elif few_rows:
-        few_rows = max(few_rows, tile.rows - 1)  # a full tile joins the weights for others
+    tile = tile_of_blocks(columns, blocks, cpu)
     panels = graph.pack_sums_and_blocks(weights, blocks, tile.width, split=few_rows > 0)
     return graph.plain_or_strassen_matmul(
         x,

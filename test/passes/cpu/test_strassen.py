@@ -15,6 +15,7 @@ from graphc.dialects import graph
 from graphc.mlir import arith, func, ir
 from graphc.passes.cpu import strassen
 from graphc.passes.cpu.strassen import BlocksOfMany, best_blocks, best_blocks_of_many
+from graphc.passes.infra.report import Report
 from graphc.passes.kernels.strassen_shape import StrassenShape
 from harness.marks import long
 
@@ -207,8 +208,10 @@ def test_rows_of_a_named_length_are_seldom_few(lead, few_rows):
     model = build_model([node], {"x": (np.float32, (*lead, 64))}, ["y"], {"w": w}, opset=17)
     options = "vector-bits=512 l2-bytes=4096 allow-strassen=true allow-f24=true"
     pipeline = f"cpu-select-matmul-kernels{{{options}}}"
-    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline))
+    report = Report()
+    program = str(graphc.run_pipeline(graphc.import_onnx(model), pipeline, report=report))
     assert f"few_rows = {few_rows} : i64" in program
+    assert ("a named length is seldom so small" in str(report)) == (few_rows == 0)
 
 
 def test_words_of_24_and_8_bits():
