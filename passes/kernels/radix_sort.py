@@ -1,18 +1,18 @@
 """The first elements of a row by radix sorts of candidates.
 
 Candidates, those that come before the last of the best keys so far, are collected. Whenever there
-are three times as many as are wanted they are sorted, 8 bits at a time (D. Knuth, "The Art of
-Computer Programming", vol. 3, 5.2.5), and the first are kept. Digits that all of them share take no
-pass. The time is proportional to the number of elements, whatever the keys are.
+are three times as many as are wanted, those behind the first are dropped (`radix_select.py`). At
+the end, or if too many share their leading digits, they are sorted, 8 bits at a time (D. Knuth,
+"The Art of Computer Programming", vol. 3, 5.2.5), and the first are kept. Digits that all of them
+share take no pass. The time is proportional to the number of elements, whatever the keys are.
 """
 
 from ...mlir import arith, ir
 from .candidates import BlockReader, ElementReader
 from .emitter import Registers
 from .loops import while_
-from .selected_row import DIGITS, SelectedRow
-
-_DIGIT_BITS = 8
+from .radix_select import LEADING_BITS, LEAST_DROPPED, drop_unwanted
+from .selected_row import DIGIT_BITS, DIGITS, SelectedRow
 
 
 def sort_by_radix(row: SelectedRow, start: ir.Value, bound: ir.Value | None = None) -> ir.Value:
@@ -40,27 +40,50 @@ def sort_by_radix(row: SelectedRow, start: ir.Value, bound: ir.Value | None = No
             return reader.offer(state[:count], state[-1], worst, all_enter, save)
 
         *place, length = while_([*place, length], has_room, offer)
-        source = _sort(row, length, source)
-        length = arith.minui(length, row.wanted)
-        last = row.load(row.keys, source, arith.subi(length, row.one))
-        lacks = row.below(length, row.wanted)
-        if bound is None:
-            return [*place, length, source, last, lacks]
-        return [*place, length, source, arith.select(lacks, worst, last), all_enter]
+        length, worst, all_enter = _drop(row, source, length, worst, all_enter)
+        middle = arith.shrui(arith.addi(row.wanted, row.capacity), row.one)
+        is_full = arith.ori(
+            row.below(middle, length), arith.xori(is_left(*place, length), row.flag(1))
+        )
+
+        def sort() -> Registers:
+            moved = _sort(row, length, source)
+            first = arith.minui(length, row.wanted)
+            last = row.load(row.keys, moved, arith.subi(first, row.one))
+            lacks = row.below(first, row.wanted)
+            if bound is None:
+                return [first, moved, last, lacks]
+            return [first, moved, arith.select(lacks, worst, last), all_enter]
+
+        return [*place, *row.emit.when(is_full, sort, [length, source, worst, all_enter])]
 
     return while_(state, is_left, select)[count + 1]
 
 
+def _drop(
+    row: SelectedRow, source: ir.Value, length: ir.Value, worst: ir.Value, all_enter: ir.Value
+) -> Registers:
+    """Drop unwanted candidates if there are many: their number then, the key that others must come
+    before, and whether all enter."""
+    if row.bits <= LEADING_BITS:
+        return [length, worst, all_enter]  # so few digits are soon sorted
+
+    def drop() -> Registers:
+        kept, behind = drop_unwanted(row, source, length)
+        return [
+            kept,
+            arith.select(all_enter, behind, arith.minui(behind, worst)),
+            row.flag(0),
+        ]
+
+    are_many = row.below(row.emit.add(row.wanted, LEAST_DROPPED), length)
+    return row.emit.when(are_many, drop, [length, worst, all_enter])
+
+
 def _sort(row: SelectedRow, length: ir.Value, source: ir.Value) -> ir.Value:
     """Sort the candidates, which begin at `source` in scratch memory; where they begin then."""
-    first = row.load(row.keys, source, row.zero)
-
-    def compare(i: ir.Value, state: Registers) -> Registers:
-        key = row.load(row.keys, source, i)
-        return [arith.ori(state[0], arith.xori(key, first))]
-
-    (differing,) = row.emit.loop((row.zero, length), [row.number(0)], compare)
-    for shift in range(0, row.bits, _DIGIT_BITS):
+    differing = row.differing_bits(source, length)
+    for shift in range(0, row.bits, DIGIT_BITS):
         amount = row.number(shift)
         digit = arith.andi(arith.shrui(differing, amount), row.number(DIGITS - 1))
 
@@ -78,7 +101,7 @@ def _pass(
     row: SelectedRow, length: ir.Value, shift: ir.Value, source: ir.Value, target: ir.Value
 ) -> None:
     """Move the keys from `source` to `target`, sorted by the digit at `shift`."""
-    _clear_counters(row)
+    row.clear_counters()
 
     def slot_of(key: ir.Value) -> ir.Value:
         digit = arith.andi(arith.shrui(key, shift), row.number(DIGITS - 1))
@@ -105,10 +128,3 @@ def _pass(
     row.emit.repeat(row.zero, length, add)
     row.emit.loop((row.zero, row.emit.index(DIGITS)), [row.counter(0)], begin)
     row.emit.repeat(row.zero, length, move)
-
-
-def _clear_counters(row: SelectedRow) -> None:
-    row.emit.repeat(
-        row.zero, row.emit.index(DIGITS),
-        lambda i: row.save(row.counter(0), row.counters, row.first_counter, i),
-    )  # fmt: skip

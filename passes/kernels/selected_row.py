@@ -6,7 +6,8 @@ from ...dialects.symbolic import Dim, maximum, minimum
 from ...mlir import arith, ir, memref
 from .emitter import VectorEmitter
 
-DIGITS = 256
+DIGIT_BITS = 8
+DIGITS = 1 << DIGIT_BITS
 """Values of a digit of a key."""
 BLOCK_VECTORS = 4
 """Vectors of a block, which is skipped if none of its keys is among the best."""
@@ -91,3 +92,19 @@ class SelectedRow:
 
     def equal(self, a: ir.Value, b: ir.Value) -> ir.Value:
         return arith.cmpi(arith.CmpIPredicate.eq, a, b)
+
+    def differing_bits(self, source: ir.Value, length: ir.Value) -> ir.Value:
+        """The bits in which `length` keys from `source` on in scratch memory are not all equal."""
+        first = self.load(self.keys, source, self.zero)
+
+        def compare(i: ir.Value, state: list[ir.Value]) -> list[ir.Value]:
+            key = self.load(self.keys, source, i)
+            return [arith.ori(state[0], arith.xori(key, first))]
+
+        return self.emit.loop((self.zero, length), [self.number(0)], compare)[0]
+
+    def clear_counters(self) -> None:
+        def clear(i: ir.Value) -> None:
+            self.save(self.counter(0), self.counters, self.first_counter, i)
+
+        self.emit.repeat(self.zero, self.emit.index(DIGITS), clear)

@@ -26,7 +26,11 @@ def _model(rank: int, axis: int, largest: int, dtype: type):
 
 def _elements(shape: tuple[int, ...], axis: int, kind: str, dtype: type) -> np.ndarray:
     x = _random.standard_normal(shape) * 50
-    if kind == "ties":
+    if kind == "close" and np.issubdtype(dtype, np.integer):
+        return np.iinfo(dtype).max - _random.integers(0, 200, shape).astype(dtype)
+    if kind == "close":
+        x = 1 + x * np.finfo(dtype).eps
+    elif kind == "ties":
         x = np.round(x / 30)
     elif kind != "random":
         x = np.sort(x, axis)
@@ -53,11 +57,11 @@ def _elements(shape: tuple[int, ...], axis: int, kind: str, dtype: type) -> np.n
 def test_the_first_elements(rank, axis, largest, dtype):
     compiled = graphc.compile(_model(rank, axis, largest, dtype), target="cpu:host", cache=False)
     for count in (*_FEW, *_MANY):
-        for kind in ("random", "ties", "rising", "falling"):
+        for kind in ("random", "close", "ties", "rising", "falling"):
             shape = [3] * rank
             shape[axis] = count
             x = _elements(tuple(shape), axis, kind, dtype)
-            for k in {0, *(min(count, k) for k in (1, 5, 16, 17)), count // 3, count}:
+            for k in {0, *(min(count, k) for k in (1, 5, 16, 17, 300)), count // 3, count}:
                 values, indices = compiled.run(None, {"x": x, "k": np.array([k])})
                 wanted = TopKOp.evaluate(x, k=k, axis=axis, largest=bool(largest), sorted=True)
                 np.testing.assert_array_equal(indices, wanted[1])
