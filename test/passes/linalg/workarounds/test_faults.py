@@ -123,6 +123,7 @@ def test_sizes_are_wrong(tmp_path):
         "gathered_elements", "size_as_data", "unit_axes_in_loops", "fused_padding",
         "computed_rows", "fused_reductions", "untiled_loops", "blocked_sizes", "transposed_rows",
         "broadcast_windows",
+        "reduced_broadcast",
     ],
 )  # fmt: skip
 def test_the_workaround_makes_it_compile(name, tmp_path):

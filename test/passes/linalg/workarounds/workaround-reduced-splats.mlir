@@ -67,3 +67,30 @@ func.func @within(%zero: tensor<5xf32>) -> tensor<5xf32> {
   }) {operandSegmentSizes = array<i32: 0, 0>} : () -> tensor<5xf32>
   return %0 : tensor<5xf32>
 }
+
+// Comparisons of rows that are broadcast along the first axis: a sum along it, and one along rows.
+// CHECK-LABEL: @broadcast
+// CHECK: %[[BITS:.*]] = linalg.generic
+// CHECK-NOT: compute_barrier
+// CHECK: iterator_types = ["parallel", "reduction"]} ins(%[[BITS]]
+// CHECK: %[[COPY:.*]] = "iree_tensor_ext.compute_barrier.end"(%[[BITS]], %
+// CHECK: iterator_types = ["parallel", "reduction"]} ins(%[[COPY]]
+func.func @broadcast(%x: tensor<7xf32>, %wide: tensor<?x7xi1>, %zero: tensor<7xi1>, %no: tensor<?xi1>) -> (tensor<?xi1>, tensor<7xi1>) {
+  %half = arith.constant 5.0e-01 : f32
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<7xf32>) outs(%wide : tensor<?x7xi1>) {
+  ^bb0(%a: f32, %o: i1):
+    %y = arith.cmpf ogt, %a, %half : f32
+    linalg.yield %y : i1
+  } -> tensor<?x7xi1>
+  %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<?x7xi1>) outs(%no : tensor<?xi1>) {
+  ^bb0(%a: i1, %o: i1):
+    %y = arith.ori %a, %o : i1
+    linalg.yield %y : i1
+  } -> tensor<?xi1>
+  %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%0 : tensor<?x7xi1>) outs(%zero : tensor<7xi1>) {
+  ^bb0(%a: i1, %o: i1):
+    %y = arith.ori %a, %o : i1
+    linalg.yield %y : i1
+  } -> tensor<7xi1>
+  return %1, %2 : tensor<?xi1>, tensor<7xi1>
+}
