@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from ...mlir import arith, ir, math, vector
 from .emitter import Registers
 from .loops import while_
@@ -19,6 +21,14 @@ class ElementReader:
 
     def is_left(self, i: ir.Value) -> ir.Value:
         return self.row.below(i, self.row.count)
+
+    @staticmethod
+    def fill(
+        place: Sequence[ir.Value], source: ir.Value, length: ir.Value, all_enter: ir.Value
+    ) -> Registers:
+        """See `BlockReader`; this one has no blocks."""
+        del source, all_enter
+        return [*place, length]
 
     def offer(
         self,
@@ -63,6 +73,42 @@ class BlockReader:
     def is_left(self, behind: ir.Value, block: ir.Value, bits: ir.Value) -> ir.Value:
         del block
         return arith.ori(self._some(bits), self.row.below(behind, self.row.count))
+
+    def fill(
+        self, place: Sequence[ir.Value], source: ir.Value, length: ir.Value, all_enter: ir.Value
+    ) -> Registers:
+        """Save whole blocks as candidates, from `source` on in scratch memory, as long as there is
+        room, if `all_enter`; the next state and length."""
+        row = self.row
+
+        def has_room(behind: ir.Value, length: ir.Value) -> ir.Value:
+            room = row.below(row.emit.add(length, self.size - 1), row.capacity)
+            left = row.below(row.emit.add(behind, self.size - 1), row.count)
+            return arith.andi(all_enter, arith.andi(room, left))
+
+        def block(behind: ir.Value, length: ir.Value) -> Registers:
+            for part in range(self.vectors):
+                at = row.emit.add(behind, part * row.lanes)
+                self._save_vector(at, arith.addi(source, row.emit.add(length, part * row.lanes)))
+            return [row.emit.add(behind, self.size), row.emit.add(length, self.size)]
+
+        behind, *others = place
+        behind, length = while_([behind, length], has_room, block)
+        return [behind, *others, length]
+
+    def _save_vector(self, at: ir.Value, to: ir.Value) -> None:
+        """Save the elements of a vector at position `at` as candidates at `to`."""
+        row, i32 = self.row, ir.IntegerType.get_signless(32)
+        element = ir.MemRefType(row.elements.type).element_type
+        read = vector.load(
+            ir.VectorType.get([row.lanes], element), row.elements, [arith.addi(self.start, at)]
+        )
+        vector.store(row.key_of(read), row.keys, [to])
+        type_ = ir.VectorType.get([row.lanes], i32)
+        each = np.arange(row.lanes, dtype=np.int32)
+        numbers = arith.constant(type_, ir.DenseElementsAttr.get(each, type=type_))
+        first = vector.broadcast(type_, row.position(at))
+        vector.store(arith.addi(first, numbers), row.positions, [to])
 
     def offer(
         self,

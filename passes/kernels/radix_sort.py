@@ -39,6 +39,9 @@ def sort_by_radix(row: SelectedRow, start: ir.Value, bound: ir.Value | None = No
 
             return reader.offer(state[:count], state[-1], worst, all_enter, save)
 
+        if bound is None:
+            place = reader.fill(place, source, length, all_enter)
+            place, length = place[:-1], place[-1]
         *place, length = while_([*place, length], has_room, offer)
         length, worst, all_enter = _drop(row, source, length, worst, all_enter)
         middle = arith.shrui(arith.addi(row.wanted, row.capacity), row.one)
