@@ -43,8 +43,8 @@ class TreeShapes:
     """The first of those of each tree."""
     expected_steps: float
     """Nodes that an example compares in all trees if it takes either way as often."""
-    depths: int
-    """The most nodes that an example compares in each tree, added up."""
+    depths: np.ndarray
+    """The most nodes that an example compares in each tree."""
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def _shapes(tables: TreeTables) -> TreeShapes:
         leaves=numbers[np.argsort(places)],
         first_leaves=first_leaves,
         expected_steps=steps,
-        depths=int(depths.sum()),
+        depths=depths,
     )
 
 

@@ -98,6 +98,8 @@ class QuickscorerLeaves(ReducedLeaves):
     def rewrite(self, op: Any, votes: graph.GatherOp, leaves: graph.TreeLeavesOp) -> ir.Value:
         del op
         plan = plan_quickscorer(_read(leaves), self.cache_bytes)
+        if plan.shapes.depths.max() > leaves.depth:
+            raise Decline(f"its trees are deeper than the {leaves.depth} nodes that count")
         x = graph.type_of(leaves.x)
         quick, walks = cycles_of_scans(plan), cycles_of_walks(plan, x, self.cache_bytes)
         if quick >= walks:

@@ -81,3 +81,22 @@ func.func @stumps(%x: tensor<1x5xf32>, %weights: tensor<2x4xf32>) -> tensor<1x4x
   %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<1x8x4xf32>) -> tensor<1x4xf32>
   return %2 : tensor<1x4xf32>
 }
+
+// -----
+
+// No row gets below the roots.
+
+// CHECK-LABEL: @deeper
+// CHECK-NOT: quickscorer
+// CHECK: "graph.tree_votes"
+func.func @deeper(%x: tensor<1x5xf32>, %weights: tensor<2x4xf32>) -> tensor<1x4xf32> {
+  %roots = "graph.constant"() {value = dense<[0, 1, 2, 3, 4, 5, 6, 7]> : tensor<8xi32>} : () -> tensor<8xi32>
+  %features = "graph.constant"() {value = dense<2> : tensor<8xi32>} : () -> tensor<8xi32>
+  %thresholds = "graph.constant"() {value = dense<[0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]> : tensor<8xf32>} : () -> tensor<8xf32>
+  %outcomes = "graph.constant"() {value = dense<[3, 11, 3, 11, 3, 11, 3, 11]> : tensor<8xui8>} : () -> tensor<8xui8>
+  %children = "graph.constant"() {value = dense<[[-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2], [-1, -2]]> : tensor<8x2xi32>} : () -> tensor<8x2xi32>
+  %0 = "graph.tree_leaves"(%x, %roots, %features, %thresholds, %outcomes, %children) {depth = 0 : i64, width = 3 : i64} : (tensor<1x5xf32>, tensor<8xi32>, tensor<8xi32>, tensor<8xf32>, tensor<8xui8>, tensor<8x2xi32>) -> tensor<1x8xi32>
+  %1 = "graph.gather"(%weights, %0) {axis = 0 : i64} : (tensor<2x4xf32>, tensor<1x8xi32>) -> tensor<1x8x4xf32>
+  %2 = "graph.reduce_sum"(%1) {axes = array<i64: 1>, keepdims = false} : (tensor<1x8x4xf32>) -> tensor<1x4xf32>
+  return %2 : tensor<1x4xf32>
+}
