@@ -8,7 +8,7 @@ from tool_models import dense, dense_result
 
 import graphc
 from graphc.errors import BackendError
-from graphc.runtime.iree_compile import compiler
+from harness.failing_compiler import failing_compiler
 
 X = np.linspace(-2, 2, 8, dtype=np.float32).reshape(2, 4)
 
@@ -18,19 +18,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake compilers a
 @pytest.fixture
 def failing(tmp_path, monkeypatch):
     """``failing("*separated*")``: a compiler that fails but for commands of that pattern."""
-    real = compiler.find_compiler()
-
-    def install(pattern):
-        path = tmp_path / "fake-compile"
-        path.write_text(
-            f'#!/bin/sh\ncase "$*" in {pattern}) exec {real} "$@";; esac\n'
-            'echo "error: too large: $*" >&2\nexit 1\n'
-        )
-        path.chmod(0o755)
-        monkeypatch.setattr(compiler, "find_compiler", lambda: path)
-
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return install
+    return failing_compiler(tmp_path, monkeypatch)
 
 
 def test_what_fails_is_compiled_with_each_op_in_a_dispatch_of_its_own(failing, caplog):

@@ -21,6 +21,7 @@ from graphc.debugging.reduction import Reduced
 from graphc.errors import GraphcError
 from harness.isolation import Lost, call_each
 
+from .backend_failures import kept_failures
 from .check_graph import COMPILE, ONE_THREAD, inputs_of, one_line
 from .draw import DrawnGraph, draw_case
 from .draw_registry import QDQ
@@ -109,6 +110,7 @@ def _reduce(
     return _write(path, outcome, str(reduced), bisection, reduced.subject)
 
 
+@kept_failures()
 def _reduced(case: DrawnGraph, outcome: GraphOutcome, options: dict[str, Any]) -> Reduced:
     settings = _settings(case, options)
     survives = outcome.status not in (GraphStatus.CRASH, GraphStatus.HANG)

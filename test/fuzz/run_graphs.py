@@ -15,6 +15,7 @@ from harness.isolation import Lost, call_each
 from harness.waiting_call import WaitingCall
 
 from .batches import Batch, BatchEnding, in_batches
+from .backend_failures import kept_failures
 from .check_graph import Check, CheckResult, check_case, error_text, first_problem
 from .draw import DrawnGraph, draw_case
 from .draw_registry import QDQ, all_draws
@@ -91,6 +92,7 @@ def check_graph(
     return outcome
 
 
+@kept_failures()
 def check_batch(
     seed: int, timeout: float, options: Mapping[str, Any], batch: Batch, family: str | None = None
 ) -> BatchEnding:

@@ -20,6 +20,7 @@ from graphc.dialects import graph
 from graphc.errors import BackendError
 from graphc.passes.kernels import scalar_functions
 from harness import compiled_together
+from harness.failing_compiler import failing_compiler
 from harness.marks import long
 from harness.waiting_call import WaitingCall
 
@@ -152,3 +153,12 @@ def failing(run):
         return [BackendError("planted")]
 
     return fail
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the fake compiler is a script")
+def test_no_failure_of_the_backend_is_hidden(tmp_path, monkeypatch):
+    """Each op in a dispatch of its own would compile."""
+    failing_compiler(tmp_path, monkeypatch)("*separated*")
+    outcome = check_graph(3, 60, {}, 0)
+    assert outcome.status is GraphStatus.ERROR
+    assert "too large" in outcome.detail
