@@ -14,8 +14,8 @@ from harness.compiled_together import in_place, run_together
 from harness.isolation import Lost, call_each
 from harness.waiting_call import WaitingCall
 
-from .batches import Batch, BatchEnding, in_batches
 from .backend_failures import kept_failures
+from .batches import Batch, BatchEnding, in_batches
 from .check_graph import Check, CheckResult, check_case, error_text, first_problem
 from .draw import DrawnGraph, draw_case
 from .draw_registry import QDQ, all_draws
