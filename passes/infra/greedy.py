@@ -68,6 +68,8 @@ class _Driver:
         self.skip = skip
         self.state = state
         self.fired = 0
+        self.idle = 0
+        """Ops that were visited since a rewrite has fired."""
         self.failure: BaseException | None = None
         self.last: deque[str] = deque(maxlen=REMEMBERED)
         self.mark = ir.StringAttr.get("rewrite", operation.context)
@@ -90,7 +92,7 @@ class _Driver:
         try:
             mlir_rewrite.apply_patterns_and_fold_greedily(self.operation, patterns.freeze(), config)
         except RuntimeError as error:
-            if self.failure is None:
+            if self.failure is None and not self._has_come_to_an_end():
                 raise self._not_converging() from error
         if self.failure is not None:
             raise self.failure
@@ -99,6 +101,7 @@ class _Driver:
         def callback(op: Any, rewriter: Any) -> bool:
             if self.failure is not None:
                 return NOT_MATCHED
+            self.idle += 1
             # What rewrites build carries this location until it is known what it replaces.
             pending = ir.Location.fused([op.operation.location], metadata=self.mark)
             with ir.InsertionPoint(op), pending:
@@ -144,6 +147,7 @@ class _Driver:
 
     def _record(self, rewrite: Rewrite, node: str, shapes: str) -> None:
         self.fired += 1
+        self.idle = 0
         self.last.append(f"{rewrite.name} at '{node}'")
         self.state.statistics(rewrite.name).record_fired(node, shapes)
         if self.state.fuel is not None:
@@ -171,6 +175,19 @@ class _Driver:
                 )
             if value == result:
                 raise PassError(f"{where}: replaces the op by itself", self.state.pass_name)
+
+    def _has_come_to_an_end(self) -> bool:
+        """Return whether all ops were visited and no rewrite has fired. MLIR does not see an end
+        as long as a rewrite builds ops and then declines: it erases them, which is a change."""
+        visited = 0
+
+        def visit(op: ir.Operation) -> ir.WalkResult:
+            nonlocal visited
+            visited += op.name in self.by_root
+            return ir.WalkResult.ADVANCE
+
+        self.operation.walk(visit)
+        return self.idle > visited
 
     def _wrapped(self, rewrite: Rewrite, op: Any, error: Exception) -> PassError:
         message = f"rewrite '{rewrite.name}' at '{node_name(op)}': {type(error).__name__}: {error}"

@@ -22,17 +22,25 @@ from .sink import transposed_by
 
 @dataclass(frozen=True)
 class _Normalized:
-    """The channels-last `image` that a normalization works on, and the number of `groups` of its
+    """The channels-last image that a normalization works on, and the number of `groups` of its
     channels."""
 
-    image: ir.Value
+    source: ir.Value
+    shape: graph.Shape
+    """The shape of the image, which has the elements of `source` in their order."""
     groups: int
     restored: Callable[[ir.Value], ir.Value]
-    """Gives a result of the shape of `image` the shape of the normalization's."""
+    """Gives a result of the shape of the image the shape of the normalization's."""
 
     @property
     def channels(self) -> int:
-        return graph.static_size(graph.type_of(self.image).shape[-1])
+        return graph.static_size(self.shape[-1])
+
+    def image(self) -> ir.Value:
+        """Build the image."""
+        if graph.type_of(self.source).shape == tuple(self.shape):
+            return self.source
+        return graph.reshape(self.source, shape=self.shape)
 
 
 @rewrite(graph.LayerNormOp)
@@ -49,18 +57,17 @@ def group_norm_of_channels_last(op: graph.LayerNormOp) -> Any:
         return found
     if rows.dtype != np.float32:
         return Decline("moments are taken of f32")
-    scale = _per_channel(op.scale, rows.shape, found)
-    bias = None if op.bias is None else _per_channel(op.bias, rows.shape, found)
-    if scale is None or (bias is None and op.bias is not None):
+    parameters = [op.scale] if op.bias is None else [op.scale, op.bias]
+    if not all(_is_per_channel(each, rows.shape, found) for each in parameters):
         return Decline("its scale or bias is not for channels or groups")
-    mean, factor = graph.group_moments(
-        found.image, groups=found.groups, epsilon=op.attrs["epsilon"]
-    )
-    y = graph.mul(graph.sub(found.image, mean), factor)
+    image = found.image()
+    mean, factor = graph.group_moments(image, groups=found.groups, epsilon=op.attrs["epsilon"])
+    scale, *bias = (_per_channel(each, found) for each in parameters)
+    y = graph.mul(graph.sub(image, mean), factor)
     if not _is_all(scale, 1):
         y = graph.mul(y, scale)
-    if bias is not None and not _is_all(bias, 0):
-        y = graph.add(y, bias)
+    if bias and not _is_all(bias[0], 0):
+        y = graph.add(y, bias[0])
     return found.restored(y)
 
 
@@ -76,7 +83,8 @@ def _rows_of_channels(op: graph.ReshapeOp) -> _Normalized | Decline | None:
     def restored(y: ir.Value) -> ir.Value:
         return graph.reshape(graph.transpose(y, perm=to_channels_first(rank)), shape=rows)
 
-    return _Normalized(ir.OpResult(op.x).owner.operands[0], groups, restored)
+    image = ir.OpResult(op.x).owner.operands[0]
+    return _Normalized(image, graph.type_of(image).shape, groups, restored)
 
 
 def _split_channels(x: ir.Value) -> _Normalized | None:
@@ -95,13 +103,12 @@ def _split_channels(x: ir.Value) -> _Normalized | None:
             return None
         source = ir.OpResult(x).owner.operands[0]
         own = graph.type_of(source).shape
-        merged = [*own[: rank - split], math.prod(map(graph.static_size, sizes))]
+        merged = (*own[: rank - split], math.prod(map(graph.static_size, sizes)))
 
         def restored(y: ir.Value, own: graph.Shape = own) -> ir.Value:
             return graph.transpose(graph.reshape(y, shape=own), perm=perm)
 
-        image = source if split == 1 else graph.reshape(source, shape=merged)
-        return _Normalized(image, graph.static_size(sizes[0]), restored)
+        return _Normalized(source, merged, graph.static_size(sizes[0]), restored)
     return None
 
 
@@ -116,22 +123,31 @@ def _groups(image: graph.Shape, rows: graph.Shape) -> int | None:
     return groups if elements == graph.element_count(inner) else None
 
 
-def _per_channel(value: ir.Value, rows: graph.Shape, of: _Normalized) -> ir.Value | None:
-    """A scale or a bias of `rows`, as one for each channel or for all; None if it has other
-    elements."""
-    shape, each = graph.type_of(value).shape, of.channels // of.groups
+def _is_per_channel(value: ir.Value, rows: graph.Shape, of: _Normalized) -> bool:
+    """Return whether a scale or a bias of `rows` is one for each channel or group, or for all."""
+    shape = graph.type_of(value).shape
     padded = (*[1] * (len(rows) - len(shape)), *shape)
     count = graph.element_count(shape)
     if count == 1:
-        return graph.reshape(value, shape=[])
+        return True
     if padded[0] != 1 or padded[1] != of.groups:
-        return None
-    if count == of.channels and _begins(padded[2:], each):
+        return False
+    each = of.channels // of.groups
+    return count == of.groups or (count == of.channels and _begins(padded[2:], each))
+
+
+def _per_channel(value: ir.Value, of: _Normalized) -> ir.Value:
+    """A scale or a bias, as one for each channel or for all."""
+    count = graph.element_count(graph.type_of(value).shape)
+    if count == 1:
+        return graph.reshape(value, shape=[])
+    if count == of.channels:
         return graph.reshape(value, shape=[of.channels])
-    array = constant_array(value)
-    if count != of.groups or array is None:
-        return None
-    return graph.constant(value=np.repeat(array.reshape(-1), each))
+    each, array = of.channels // of.groups, constant_array(value)
+    if array is not None:
+        return graph.constant(value=np.repeat(array.reshape(-1), each))
+    repeated = graph.expand(graph.reshape(value, shape=[of.groups, 1]), shape=[of.groups, each])
+    return graph.reshape(repeated, shape=[of.channels])
 
 
 def _begins(sizes: Sequence[Any], count: int) -> bool:

@@ -71,3 +71,19 @@ func.func @scale_of_elements(%x: tensor<2x5x8xf32>, %s: tensor<5xf32>) -> tensor
   %1 = "graph.layer_norm"(%0, %s) {axis = 2 : i64, epsilon = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 0>} : (tensor<2x8x5xf32>, tensor<5xf32>) -> tensor<2x8x5xf32> loc("elements")
   return %1 : tensor<2x8x5xf32>
 }
+
+// -----
+
+// A scale for each channel that is known, and a bias for each group that an argument gives.
+// CHECK-LABEL: @bias_of_an_argument
+// CHECK: "graph.group_moments"
+// CHECK: %[[E:.*]] = "graph.expand"(%arg1) {shape = [2, 4]}
+// CHECK: %[[C:.*]] = "graph.reshape"(%[[E]]) {shape = [8]}
+// CHECK: "graph.add"(%{{.*}}, %[[C]])
+func.func @bias_of_an_argument(%x: tensor<1x5x8xf32>, %b: tensor<2x1xf32>) -> tensor<1x2x20xf32> {
+  %s = "graph.constant"() {value = dense<2.0> : tensor<2x1xf32>} : () -> tensor<2x1xf32>
+  %0 = "graph.transpose"(%x) {perm = array<i64: 0, 2, 1>} : (tensor<1x5x8xf32>) -> tensor<1x8x5xf32>
+  %1 = "graph.reshape"(%0) {shape = [1, 2, 20]} : (tensor<1x8x5xf32>) -> tensor<1x2x20xf32>
+  %2 = "graph.layer_norm"(%1, %s, %b) {axis = 2 : i64, epsilon = 1.0e-5 : f64, operandSegmentSizes = array<i32: 1, 1, 1>} : (tensor<1x2x20xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<1x2x20xf32>
+  return %2 : tensor<1x2x20xf32>
+}

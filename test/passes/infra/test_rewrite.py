@@ -257,6 +257,17 @@ def test_rewrites_that_grow_the_program_are_an_error(context):
         apply(build_module(graph.abs_, "4xf32"), grow)
 
 
+def test_rewrites_that_build_ops_and_decline_come_to_an_end(context):
+    @rewrite(graph.AbsOp)
+    def hesitate(op):
+        graph.neg(op.x)
+        return Decline("it is fine as it is")
+
+    module = build_module(lambda x: graph.abs_(graph.relu(x)), "4xf32")
+    apply(module, hesitate, relu_to_max)
+    assert "graph.relu" not in str(module)
+
+
 def test_long_chains_converge(context):
     @rewrite(graph.NegOp)
     def double_negation(op):
