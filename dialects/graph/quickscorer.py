@@ -4,19 +4,17 @@ A leaf is a bit of its tree, the leftmost the lowest. A node whose comparison fa
 leaves on its left; the lowest bit that remains is the leaf that an example reaches.
 """
 
-from typing import Any
-
 import numpy as np
 
 from .attributes import Bool, Int, Str
 from .base import GraphOp, Tensor, TypeRuleError, builder
 from .elementwise import require_float, require_integer
 from .traits import MixedPrecision
+from .trees import VOTE_REDUCTIONS, reduce_votes, require_features
 from .types import TensorType
 
 TREE_BITS = 64
 """The most leaves of a tree."""
-_REDUCE: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class QuickscorerVotesOp(GraphOp, name="quickscorer_votes"):
@@ -29,9 +27,9 @@ class QuickscorerVotesOp(GraphOp, name="quickscorer_votes"):
     last of them is no node, but a NaN where a scan ends.
 
     A node fails if ``threshold < x[column]``, or ``<=`` if comparisons are `strict`, and for NaN if
-    `unordered` is 0. Then the leaves of
-    tree ``trees[n]``, counted within the block, are those that are also in ``masks[n]``. Leaf i of
-    a tree has the weights ``weights[leaves[tree] + i]``. The kernel trusts all tables.
+    `unordered` is 0. Then the leaves that are left of tree ``trees[n]``, counted within the block,
+    are those that are also in ``masks[n]``. Leaf i of a tree has the weights
+    ``weights[leaves[tree] + i]``. The kernel trusts all tables.
     """
 
     amp = MixedPrecision.KEEP
@@ -80,11 +78,9 @@ class QuickscorerVotesOp(GraphOp, name="quickscorer_votes"):
         segments = -(-leaves.static_shape[0] // max(block, 1)) * columns.static_shape[0]
         if not same or not fits or offsets.shape != (segments + 1,) or 0 in weights.shape:
             raise TypeRuleError(f"nodes of {thresholds} with {weights} are no trees for {x}")
-        if not weights.dtype == thresholds.dtype == x.dtype or reduction not in _REDUCE:
+        if not weights.dtype == thresholds.dtype == x.dtype or reduction not in VOTE_REDUCTIONS:
             raise TypeRuleError(f"'{reduction}' of {weights} is none of trees for {x}")
-        count = x.shape[1]
-        if width < 1 or (isinstance(count, int) and count < width):
-            raise TypeRuleError(f"the trees compare {width} features, but rows have {count}")
+        require_features(x, width)
         return x.with_shape((x.shape[0], weights.shape[1]))
 
     @staticmethod
@@ -117,8 +113,7 @@ class QuickscorerVotesOp(GraphOp, name="quickscorer_votes"):
         bits = left.view(np.uint64)
         lowest = np.bitwise_count((bits & -bits) - np.uint64(1))
         votes = weights[leaves + lowest]
-        neutral = {"sum": 0, "max": -np.inf, "min": np.inf}[reduction]
-        return _REDUCE[reduction](votes, axis=1, initial=neutral).astype(x.dtype)
+        return reduce_votes(votes, reduction)
 
 
 quickscorer_votes = builder(QuickscorerVotesOp)

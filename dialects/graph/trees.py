@@ -17,7 +17,7 @@ NODE_WORDS = 4
 """Integers of a packed node: bits of the threshold, feature, and both children."""
 FEATURE_BITS = 24
 """Bits of a packed node's feature; its outcomes follow."""
-_REDUCE: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
+VOTE_REDUCTIONS: dict[str, Any] = {"sum": np.sum, "max": np.max, "min": np.min}
 
 
 class TreeLeavesOp(GraphOp, name="tree_leaves"):
@@ -62,9 +62,7 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
             raise TypeRuleError(
                 f"nodes of {features}, {thresholds}, {outcomes} and {children} are no trees for {x}"
             )
-        columns = x.shape[1]
-        if width < 1 or (isinstance(columns, int) and columns < width):
-            raise TypeRuleError(f"the trees compare {width} features, but rows have {columns}")
+        require_features(x, width)
         return TensorType((x.shape[0], roots.shape[0]), np.dtype(np.int32))
 
     @staticmethod
@@ -93,6 +91,19 @@ class TreeLeavesOp(GraphOp, name="tree_leaves"):
 
 
 tree_leaves = builder(TreeLeavesOp)
+
+
+def require_features(x: TensorType, width: int) -> None:
+    """Require that rows of `x` have the `width` features that trees compare."""
+    columns = x.shape[1]
+    if width < 1 or (isinstance(columns, int) and columns < width):
+        raise TypeRuleError(f"the trees compare {width} features, but rows have {columns}")
+
+
+def reduce_votes(votes: np.ndarray, reduction: str) -> np.ndarray:
+    """Reduce `votes` [rows, trees, targets] over the trees."""
+    neutral = {"sum": 0, "max": -np.inf, "min": np.inf}[reduction]
+    return VOTE_REDUCTIONS[reduction](votes, axis=1, initial=neutral).astype(votes.dtype)
 
 
 def lead_outside(
@@ -194,11 +205,9 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
         same = weights.dtype == x.dtype and nodes.dtype == wide
         if ranks != (2, 1, 1, 2) or not same or depth < 0 or not _are_packed(nodes, weights):
             raise TypeRuleError(f"nodes of {nodes} with {weights} are no packed trees for {x}")
-        if reduction not in _REDUCE or not {outcomes, varying} <= {*range(2 * UNORDERED)}:
+        if reduction not in VOTE_REDUCTIONS or not {outcomes, varying} <= {*range(2 * UNORDERED)}:
             raise TypeRuleError(f"'{reduction}' or outcomes {outcomes} are none of trees")
-        columns = x.shape[1]
-        if width < 1 or (isinstance(columns, int) and columns < width):
-            raise TypeRuleError(f"the trees compare {width} features, but rows have {columns}")
+        require_features(x, width)
         return x.with_shape((x.shape[0], weights.shape[1]))
 
     @staticmethod
@@ -227,8 +236,7 @@ class TreeVotesOp(GraphOp, name="tree_votes"):
             width=width,
         )
         votes = weights[np.clip(leaves, 0, len(weights) - 1)]
-        neutral = {"sum": 0, "max": -np.inf, "min": np.inf}[reduction]
-        return _REDUCE[reduction](votes, axis=1, initial=neutral).astype(x.dtype)
+        return reduce_votes(votes, reduction)
 
 
 def _are_packed(nodes: TensorType, weights: TensorType) -> bool:

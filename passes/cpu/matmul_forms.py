@@ -104,9 +104,7 @@ class MatmulForm:
             return "its weights are in the second cache, narrow or too large for 24 bits"
         tile = tile_of_blocks(weights.shape[1], chosen.blocks, self.cpu)
         if tile.width != graph.F24_WIDTH:
-            return (
-                f"panels are {tile.width} wide on this CPU, and those of 24 bits {graph.F24_WIDTH}"
-            )
+            return f"its panels are {tile.width} columns wide, those of 24 bits {graph.F24_WIDTH}"
         return max(F24_ROWS, tile.rows - 1)  # a full tile joins the weights for others
 
     def build_by_rows(

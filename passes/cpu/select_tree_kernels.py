@@ -133,21 +133,20 @@ class WalkedLeaves(ReducedLeaves):
 
     def rewrite(self, op: Any, votes: graph.GatherOp, leaves: graph.TreeLeavesOp) -> ir.Value:
         del op
-        given = _read(leaves)
-        roots, features, thresholds = given.roots, given.features, given.thresholds
-        outcomes, children = given.outcomes, given.children
-        count = graph.type_of(votes.x).static_shape[0]
-        always = np.bitwise_and.reduce(outcomes)
-        nodes = graph.pack_nodes(features, thresholds, outcomes, children, count)
+        tables, count = _read(leaves), graph.type_of(votes.x).static_shape[0]
+        always = np.bitwise_and.reduce(tables.outcomes)
+        nodes = graph.pack_nodes(
+            tables.features, tables.thresholds, tables.outcomes, tables.children, count
+        )
         return graph.tree_votes(
             leaves.x,
-            graph.constant(value=graph.pack_roots(roots)),
+            graph.constant(value=graph.pack_roots(tables.roots)),
             graph.constant(value=nodes),
             votes.x,
             depth=leaves.depth,
             width=leaves.width,
             outcomes=int(always),
-            varying=int(np.bitwise_or.reduce(outcomes) & ~always),
+            varying=int(np.bitwise_or.reduce(tables.outcomes) & ~always),
             reduction=self.reduction,
         )
 

@@ -41,9 +41,8 @@ def cycles_of_walks(plan: QuickscorerPlan, x: TensorType, cache_bytes: int) -> f
     step += _UNORDERED_STEP * bool(np.ptp(plan.unordered))
     is_cached = len(shapes.nodes) * NODE_WORDS * bytes_of_word <= cache_bytes
     step_of_row = _STEP_OF_ROW if is_cached else _LONG_STEP_OF_ROW
-    together = (
-        step * (shapes.expected_steps + shapes.depths.sum()) / 2
-    )  # rows wait for the longest walk
+    steps = (shapes.expected_steps + shapes.depths.sum()) / 2  # rows wait for the longest walk
+    together = step * steps
     alone = step_of_row * shapes.expected_steps
     if isinstance(rows, int):
         return alone if rows < WALKS else together
