@@ -9,7 +9,7 @@ from ...mlir import arith, ir
 from .direct_conv_shape import DirectConvShape, Planes, RowTile
 from .emitter import Registers, VectorEmitter
 from .epilogue import Epilogue
-from .sizes import Index, product
+from .sizes import Index, index, product
 
 KernelRow = Callable[[ir.Value, ir.Value, Registers], Registers]
 """A function that accumulates the taps of a row of the kernel for the pixels of a tile: it receives
@@ -75,6 +75,8 @@ class DirectConvRows(VectorEmitter, ABC):
         self.span: tuple[ir.Value, ir.Value] | None = None
         """The pixels of each row that are computed, if not all: the first, and that behind the
         last."""
+        self.image_margin = self.result_margin = 0
+        """Pixels of the buffers of the image and the result before each row."""
         if shape.is_static:
             self.bind()
 
@@ -95,6 +97,11 @@ class DirectConvRows(VectorEmitter, ABC):
     def pixel_stride(self) -> int:
         """Stride from one pixel of a row to the next, in elements."""
         return 1 if self.shape.planar else self.shape.image[3]
+
+    @property
+    def row_stride(self) -> Index:
+        """Stride from one row of the image to the next, in elements."""
+        return product(_wider(self.sizes.width, self.image_margin), self.pixel_stride)
 
     @property
     def channel_stride(self) -> Index:
@@ -177,15 +184,17 @@ class DirectConvRows(VectorEmitter, ABC):
         """Emit one row by a panel; see `rows_of`, and `ConvRow` for `plane`."""
         shape = self.shape
         top = self.add(self.times(position, shape.strides[0]), -shape.low[0])
-        line = product(self.sizes.width, self.pixel_stride)
         first = self.first_row(origin, top)
-        image = self.times(first, line)
+        image = self.times(first, self.row_stride)
+        image = self.add(image, self.image_margin * self.pixel_stride)
         image = self.add(image, self.times(self._first_channel(panel), self.channel_stride))
         feature = self._first_feature(panel)
         size = shape.planes.kernel * shape.kernel[0] * shape.row_weights
-        columns = product(self.sizes.result_width, shape.result[3])
-        result = self.add(self.times(row, columns), feature)
-        self._tiles(
+        features = shape.result[3]
+        columns = product(_wider(self.sizes.result_width, self.result_margin), features)
+        result = self.add(self.times(row, columns), self.result_margin * features)
+        result = self.add(result, feature)
+        self.tiles(
             ConvRow(image, result, self._rows_inside(top), first, origin, plane),
             Panel(feature, self.times(panel, size)),
         )
@@ -198,8 +207,7 @@ class DirectConvRows(VectorEmitter, ABC):
         """The elements between row `first` of the buffer, which kernel row 0 reads, and the one
         that `tap` reads; the image begins in row `origin`."""
         del origin, first
-        line = product(self.sizes.width, self.pixel_stride)
-        return self.times(tap, product(line, self.shape.dilations[0]))
+        return self.times(tap, product(self.row_stride, self.shape.dilations[0]))
 
     def _first_feature(self, panel: ir.Value) -> ir.Value:
         """The first feature of a panel; the last panel ends with the features."""
@@ -229,58 +237,76 @@ class DirectConvRows(VectorEmitter, ABC):
 
     # Tiles of a row
 
-    def _tiles(self, row: ConvRow, panel: Panel) -> None:
+    def tiles(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row."""
         if not self.shape.has_known_width or self.shape.is_long or self.span is not None:
             self._tiles_and_borders(row, panel)
-            return
-        for start, count, tile in _runs(self.shape.tiles()):
+        else:
+            self.known_tiles(self.shape.tiles(), row, panel)
+
+    def known_tiles(self, tiles: Sequence[tuple[int, RowTile]], row: ConvRow, panel: Panel) -> None:
+        """Emit `tiles` of a row, each with its first pixel."""
+        for start, count, tile in _runs(tiles):
             first = start // self.shape.tile_w
 
-            def emit(index: ir.Value, tile: RowTile = tile) -> None:
-                self._tile(tile, self.times(index, self.shape.tile_w), row, panel)
+            def emit(number: ir.Value, tile: RowTile = tile) -> None:
+                self.tile(tile, self.times(number, self.shape.tile_w), row, panel)
 
             self.repeat(first, first + count, emit)
 
     def _tiles_and_borders(self, row: ConvRow, panel: Panel) -> None:
         """Emit the tiles of a row whose length is known at run time, or of which many may reach
-        beyond the image: interior tiles, then border tiles for the pixels at both ends, and for
-        those that are left between, if they are few. If they are many, the last interior tile
-        overlaps others."""
-        shape, parts = self.shape, self._parts_of_row()
-        width, border = shape.tile_w, shape.border_w
-        tile, zero = shape.interior(width), self.index(0)
-        length = arith.subi(parts.end, parts.begin)
-        before = arith.ceildivui(arith.subi(parts.low, parts.begin), self.index(border))
-        behind = arith.ceildivui(arith.subi(parts.end, parts.high), self.index(border))
-        both = arith.addi(before, behind)
-        between = arith.maxsi(arith.subi(length, self.times(both, border)), zero)
-        tiles = arith.divui(self.add(between, width - 1 - shape.left_to_borders), self.index(width))
-        has_room = self.compare(
-            arith.CmpIPredicate.sge, arith.subi(parts.high, parts.low), self.index(width)
-        )
-        tiles = arith.select(has_room, tiles, zero)
-        first = arith.addi(parts.begin, self.times(before, border))
-        last = self.add(parts.high, -width)
+        beyond the image: interior tiles, and border tiles for the pixels at both ends, or for all
+        if those between are too few for a tile."""
+        parts, border = self._parts_of_row(), self.shape.border_w
+        left = self.interior_tiles(parts.low, parts.high, row, panel)
+        is_left = self.compare(arith.CmpIPredicate.ne, left, 0)
+        behind = arith.select(is_left, parts.low, parts.high)
+        before = arith.subi(parts.low, parts.begin)
+        count = arith.addi(before, arith.subi(parts.end, behind))
 
-        def interior(number: ir.Value) -> None:
-            start = arith.addi(first, self.times(number, width))
-            self._tile(tile, arith.minsi(start, last), row, panel)
+        def border_tile(number: ir.Value) -> None:
+            pixels = []
+            for each in range(border):
+                nth = self.add(self.times(number, border), each)
+                nth = arith.minui(nth, self.add(count, -1))
+                is_before = arith.cmpi(arith.CmpIPredicate.ult, nth, before)
+                first = arith.select(is_before, parts.begin, arith.subi(behind, before))
+                pixels.append(arith.addi(first, nth))
+            self._border_tile(pixels, row, panel)
 
-        self.repeat(zero, tiles, interior)
-        left = arith.maxsi(arith.subi(length, self.times(tiles, width)), zero)
-        has_tiles = self.compare(arith.CmpIPredicate.ne, tiles, 0)
-        borders = arith.ceildivui(left, self.index(border))
-        borders = arith.maxui(borders, arith.select(has_tiles, both, zero))
+        self.repeat(0, arith.ceildivui(count, self.index(border)), border_tile)
 
-        def at_an_end(number: ir.Value) -> None:
-            is_before = arith.cmpi(arith.CmpIPredicate.ult, number, before)
-            forwards = arith.addi(parts.begin, self.times(number, border))
-            from_end = self.add(arith.subi(number, before), 1)
-            backwards = arith.subi(parts.end, self.times(from_end, border))
-            self._border_tile(arith.select(is_before, forwards, backwards), row, panel, parts)
+    def interior_tiles(
+        self, begin: ir.Value, end: ir.Value, row: ConvRow, panel: Panel
+    ) -> ir.Value:
+        """Emit the pixels from `begin` to before `end`, whose taps all fall into the image, in
+        tiles, of which the last one may have half of the pixels, and overlaps others. Returns the
+        pixels that are left, none or all, which are too few for it."""
+        width = self.shape.tile_w
+        half = max(1, width // 2)
+        length, zero = arith.subi(end, begin), self.index(0)
+        whole, rest = arith.divui(length, self.index(width)), arith.remui(length, self.index(width))
+        is_long = self.compare(arith.CmpIPredicate.uge, length, width)
+        is_more = arith.andi(is_long, self.compare(arith.CmpIPredicate.ugt, rest, half))
+        whole = arith.select(is_more, self.add(whole, 1), whole)
+        rest = arith.select(is_more, zero, rest)
+        has_half = self.compare(arith.CmpIPredicate.uge, length, half)
+        halves = arith.select(has_half, arith.ceildivui(rest, self.index(half)), zero)
 
-        self.repeat(zero, borders, at_an_end)
+        def tiles(first: ir.Value, count: ir.Value, size: int) -> None:
+            tile, last = self.shape.interior(size), self.add(end, -size)
+
+            def emit(number: ir.Value) -> None:
+                start = arith.addi(first, self.times(number, size))
+                self.tile(tile, arith.minsi(start, last), row, panel)
+
+            self.repeat(zero, count, emit)
+
+        tiles(begin, whole, width)
+        if width > 1:
+            tiles(arith.addi(begin, self.times(whole, width)), halves, half)
+        return arith.select(has_half, zero, length)
 
     def _parts_of_row(self) -> _RowParts:
         """The pixels of a row that are computed, and those of them whose taps are all inside."""
@@ -293,7 +319,7 @@ class DirectConvRows(VectorEmitter, ABC):
         outside = arith.minsi(arith.floordivsi(room, self.index(stride)), end)
         return _RowParts(begin, inside, arith.maxsi(outside, inside), end)
 
-    def _tile(self, tile: RowTile, start: ir.Value, row: ConvRow, panel: Panel) -> None:
+    def tile(self, tile: RowTile, start: ir.Value, row: ConvRow, panel: Panel) -> None:
         """Emit a tile that begins at pixel `start`."""
         shape = self.shape
         left = self.add(self.times(start, shape.strides[1]), -shape.low[1])
@@ -302,15 +328,11 @@ class DirectConvRows(VectorEmitter, ABC):
         offsets = [self.add(result, i * shape.result[3]) for i in range(tile.pixels)]
         self.accumulate(base, row, panel, offsets, self.taps_of(tile))
 
-    def _border_tile(self, start: ir.Value, row: ConvRow, panel: Panel, parts: _RowParts) -> None:
-        """Emit a tile that begins at pixel `start`, of which taps or pixels may fall outside: the
-        image is zero there, and the first or last pixel of the row is computed instead of those
-        beyond."""
-        shape, last = self.shape, self.add(parts.end, -1)
-        pixels = [self.add(start, i) for i in range(shape.border_w)]
-        places = [arith.minsi(arith.maxsi(pixel, parts.begin), last) for pixel in pixels]
-        offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in places]
-        lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in places]
+    def _border_tile(self, pixels: Sequence[ir.Value], row: ConvRow, panel: Panel) -> None:
+        """Emit a tile of any `pixels`, of which taps may fall outside: the image is zero there."""
+        shape = self.shape
+        offsets = [self.add(row.result, self.times(at, shape.result[3])) for at in pixels]
+        lefts = [self.add(self.times(at, shape.strides[1]), -shape.low[1]) for at in pixels]
         self.accumulate(row.image, row, panel, offsets, self.border_taps(lefts))
 
     def clamped(self, image: ir.Value, column: ir.Value) -> Pixel:
@@ -341,6 +363,13 @@ class DirectConvRows(VectorEmitter, ABC):
     ) -> None:
         """Emit a tile: accumulate `taps` of all kernel rows, apply the epilogue, and store the
         pixels at `offsets` of the result."""
+
+
+def _wider(width: Index, margin: int) -> Index:
+    """`width` pixels and those of a margin."""
+    if isinstance(width, int) or not margin:
+        return width if isinstance(width, ir.Value) else width + margin
+    return arith.addi(width, index(margin))
 
 
 def _runs(tiles: Sequence[tuple[int, RowTile]]) -> list[tuple[int, int, RowTile]]:

@@ -13,13 +13,10 @@ from .sizes import Index, index, product
 
 MIN_WORKGROUPS = 8
 """Workgroups that a convolution should split into, for threads to share."""
-BORDER_PIXELS = 4
-"""Pixels of a border tile, unless half of an interior one is more: such tiles fit rows of 7, 14, 28
-and so on without a rest."""
-MOST_BORDER_PIXELS = 7
-"""Pixels of a border tile, at most, for the same rows."""
-BORDER_COST = 1.25
-"""Time of a pixel of a border tile, as a multiple of that of an interior one."""
+LONG_BORDER_PIXELS = 4
+"""Pixels of a border tile of a long filter, unless half of an interior one is more."""
+MOST_LONG_BORDER_PIXELS = 7
+"""The same, at most."""
 MAX_UNROLLED_TAPS = 16
 """Taps along a row that are unrolled at most: filters of signals have hundreds."""
 
@@ -201,8 +198,11 @@ class DirectConvShape:
         """Rows in a workgroup, of `rows` in all; the last workgroups may have fewer."""
         share = arith.divui(arith.muli(rows, index(self.panels)), index(MIN_WORKGROUPS))
         if self.most_rows is not None:
-            share = arith.minui(share, index(self.most_rows))
-        return arith.maxui(share, index(1))
+            return arith.maxui(arith.minui(share, index(self.most_rows)), index(1))
+        chunks = arith.ceildivui(rows, arith.maxui(share, index(1)))
+        if self.panels % 2:  # an even number, which two threads or four share evenly
+            chunks = arith.addi(chunks, arith.andi(chunks, index(1)))
+        return arith.maxui(arith.ceildivui(rows, arith.maxui(chunks, index(1))), index(1))
 
     def count_workgroups(self, *sizes: ir.Value) -> ir.Value:
         """Workgroups, for the dynamic `sizes`: see `sizes_of`."""
@@ -227,19 +227,17 @@ class DirectConvShape:
     @property
     def border_w(self) -> int:
         """Pixels of a border tile where not all tiles of a row are known. It is a body of code of
-        its own, and so there is one width. Long filters have many border tiles, which are not
-        narrow, and equal in a row of known length."""
+        its own, and so there is one width: that of the pixels at both ends of a row of which taps
+        fall outside, if they are few. Long filters have many border tiles, which are not narrow,
+        and equal in a row of known length."""
         widest, pixels = self.tile_w, self.result[2]
-        if self.is_long and pixels:
+        if not self.is_long:
+            behind = (self.kernel[1] - 1) * self.dilations[1] - self.low[1]
+            outside = sum(max(0, -(-side // self.strides[1])) for side in (self.low[1], behind))
+            return max(1, min(outside, widest))
+        if pixels:
             return -(-pixels // -(-pixels // widest))
-        narrow = widest if self.is_long else widest - 2
-        return max(1, min(BORDER_PIXELS, narrow), min(MOST_BORDER_PIXELS, widest // 2))
-
-    @property
-    def left_to_borders(self) -> int:
-        """Pixels behind the last whole interior tile for which border tiles cost less than another
-        interior one."""
-        return int(self.tile_w / BORDER_COST) // self.border_w * self.border_w
+        return max(min(LONG_BORDER_PIXELS, widest), min(MOST_LONG_BORDER_PIXELS, widest // 2))
 
     def interior(self, pixels: int) -> RowTile:
         """The tile of `pixels` pixels whose taps all fall into the image."""

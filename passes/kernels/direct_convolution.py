@@ -53,7 +53,7 @@ class DirectConvEmitter(DirectConvRows):
         """See `DirectConvRows`."""
         shape = self.shape
         features = [self.add(panel.feature, part.start) for part in shape.parts]
-        masks = [self._mask_of(part) for part in shape.parts]
+        masks = [self.mask_of(part) for part in shape.parts]
         spots = [
             OutputPosition(at, self.add(offset, part.start), part.lanes, mask)
             for offset in offsets
@@ -227,10 +227,10 @@ class DirectConvEmitter(DirectConvRows):
         """Load the vectors of a panel from `offset` of `memory` on."""
         parts = self.shape.parts
         return self.load_all(
-            memory, offset, [part.lanes for part in parts], self._mask_of(parts[-1])
+            memory, offset, [part.lanes for part in parts], self.mask_of(parts[-1])
         )
 
-    def _mask_of(self, part: VectorSlice) -> ir.Value | None:
+    def mask_of(self, part: VectorSlice) -> ir.Value | None:
         """The mask of the features in a vector of a panel; None if they fill it."""
         return None if part.count == part.lanes else self.first_lanes(part.count)
 

@@ -210,7 +210,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         self, pixels: Sequence[Pixel], weights: ir.Value, accumulators: Registers
     ) -> Registers:
         """See `DirectConvEmitter`."""
-        columns, masks = self._columns(weights), map(self._mask_of, self.shape.parts)
+        columns, masks = self._columns(weights), map(self.mask_of, self.shape.parts)
         parts = list(zip(self.shape.parts, columns, masks, strict=True))
         results = list(accumulators)
         for number, pixel in enumerate(pixels):
@@ -228,7 +228,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         if self.shape.multiplies_groups:
             return self._groups(self.weights, line)
         starts = [self.add(line, part.start) for part in self.shape.parts]
-        masks = map(self._mask_of, self.shape.parts)
+        masks = map(self.mask_of, self.shape.parts)
         loaded = [self.load(self.weights, *at) for at in zip(starts, masks, strict=True)]
         return [arith.extsi(self._wide, value) for value in loaded]
 
@@ -340,7 +340,7 @@ class Int8DirectConvEmitter(DirectConvEmitter):
         if pixel is None:
             return border
         at = self.add(pixel.offset, part.start)
-        value = arith.extui(self._wide, self.load(self.image, at, self._mask_of(part)))
+        value = arith.extui(self._wide, self.load(self.image, at, self.mask_of(part)))
         return value if pixel.inside is None else arith.select(pixel.inside, value, border)
 
     def _windows(self, values: Sequence[ir.Value]) -> list[ir.Value]:

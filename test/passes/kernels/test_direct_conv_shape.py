@@ -1,5 +1,7 @@
 """The tiles that rows of a length known only at run time are cut into."""
 
+from dataclasses import replace
+
 import pytest
 
 from graphc.cpu_model import CpuModel
@@ -14,26 +16,18 @@ def shape(tile_w, kernel=3, pixels=None):
 
 
 @pytest.mark.parametrize(
-    ("tile_w", "pixels"), [(1, 1), (2, 1), (3, 1), (4, 2), (6, 4), (8, 4), (9, 4), (14, 7), (28, 7)]
+    ("tile_w", "kernel", "low", "pixels"),
+    [(8, 3, 1, 2), (8, 5, 2, 4), (8, 5, 0, 4), (1, 3, 1, 1), (3, 9, 4, 3), (8, 1, 0, 1)],
 )
-def test_border_tiles_are_narrow(tile_w, pixels):
-    """Rows have the lengths of networks, which they fit: 7, 14, 28."""
-    assert shape(tile_w).border_w == pixels
+def test_border_tiles_are_narrow(tile_w, kernel, low, pixels):
+    """They hold the pixels at both ends of which taps fall outside, if these are few."""
+    assert replace(shape(tile_w, kernel), low=(0, low)).border_w == pixels
 
 
 @pytest.mark.parametrize(("pixels", "border"), [(None, 4), (5, 5), (7, 4), (13, 5), (600, 6)])
 def test_border_tiles_of_long_filters(pixels, border):
     """They are not narrow, and equal in a row of known length."""
     assert shape(6, 31, pixels).border_w == border
-
-
-@pytest.mark.parametrize(
-    ("tile_w", "kernel", "left"),
-    [(1, 3, 0), (2, 3, 1), (4, 3, 2), (6, 3, 4), (14, 3, 7), (2, 31, 0)],
-)
-def test_left_to_borders(tile_w, kernel, left):
-    """Two border tiles cost more than one interior tile, and one of its width does, too."""
-    assert shape(tile_w, kernel).left_to_borders == left
 
 
 @pytest.mark.parametrize(
