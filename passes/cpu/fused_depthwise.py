@@ -15,7 +15,7 @@ from ..infra.query import has_one_use
 from ..infra.registry import register
 from ..infra.report import RewriteStatistics
 from ..infra.skipping import SKIPPED, op_shapes
-from ..kernels.sliding_depthwise import FEW_ROWS, PIXELS, WEIGHTS_SHARE, row_shares
+from ..kernels.sliding_depthwise_shape import FEW_ROWS, PIXELS, WEIGHTS_SHARE, row_shares
 
 SCRATCH_SHARE = 1 / 2
 """L2 budget for one workgroup's intermediates, as a share."""
@@ -194,7 +194,8 @@ class _Work:
         """Bytes of scratch memory per workgroup."""
         if tiling.split == "sliding":
             at_a_time = -(-PIXELS // self.pixels)
-            read = (at_a_time - 1) * self.window.stride + self.window.reach
+            new = at_a_time * self.window.stride
+            read = new - -max(self.window.reach - self.window.stride, 0) // new * -new
             return read * self.image_row + at_a_time * self.result_row
         if tiling.split == "channels":
             return self.window.image * self.image_row // self.panels

@@ -18,11 +18,8 @@ from ..kernels.fused_depthwise import (
     StageOperands,
 )
 from ..kernels.image_extents import known_sizes
-from ..kernels.sliding_depthwise import (
-    SHARES,
-    SlidingDepthwiseEmitter,
-    SlidingDepthwiseShape,
-)
+from ..kernels.sliding_depthwise import SlidingDepthwiseEmitter
+from ..kernels.sliding_depthwise_shape import SHARES, SlidingDepthwiseShape
 from .direct_convolution import dynamic_sizes_of, shape_of
 from .fusion import epilogue_of, lower_group
 from .kernel_calls import operands_of, run_emitter
@@ -137,8 +134,9 @@ def _sliding_shape(op: graph.FusedDepthwiseOp, cpu: CpuModel) -> SlidingDepthwis
     if isinstance(first, BlockMatmulShape):
         first = replace(first, nc_panels=1)
     by_panels = graph.can_split_channels(roots)
+    margin = max(0, *(op.depthwise.attrs[side][-1] for side in ("low", "high")))
     return SlidingDepthwiseShape(
-        shape_of(op.depthwise), first, last, op.tiling.row_blocks, by_panels
+        shape_of(op.depthwise), first, last, op.tiling.row_blocks, margin, by_panels
     )
 
 

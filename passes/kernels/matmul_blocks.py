@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ...mlir import ir
+from ...mlir import arith, ir
 from .emitter import LhsBlock, Prefetch, Registers, VectorEmitter, VectorSlice
 from .register_tiles import RegisterTiles
 
@@ -77,6 +77,30 @@ class LineSource:
 
 
 @dataclass(frozen=True)
+class RowGaps:
+    """Gaps of `size` rows in the result, behind so many of a block and their multiples as
+    `reciprocal` is the inverse of, in fixed point; none if it is zero."""
+
+    BITS = 40
+    """Fraction bits: exact for products of a row's number and the rows between gaps below 2^40."""
+
+    reciprocal: ir.Value
+    size: int
+
+    @staticmethod
+    def between(emitter: VectorEmitter, rows: ir.Value, size: int, flag: ir.Value) -> "RowGaps":
+        """Gaps between `rows` rows, if `flag` is set."""
+        divisor = arith.maxui(rows, emitter.index(1))
+        rounded_up = emitter.add(arith.divui(emitter.index((1 << RowGaps.BITS) - 1), divisor), 1)
+        return RowGaps(arith.select(flag, rounded_up, emitter.index(0)), size)
+
+    def before(self, emitter: VectorEmitter, line: ir.Value) -> ir.Value:
+        """The rows in gaps before row `line` of the block."""
+        product = arith.muli(line, self.reciprocal)
+        return emitter.times(arith.shrui(product, emitter.index(self.BITS)), self.size)
+
+
+@dataclass(frozen=True)
 class RowsOfTiles:
     """A block of rows: its first row, its register tiles, its first row of the result, if that
     differs, and the elements of the next weights to prefetch per row, if rows are dynamic."""
@@ -85,3 +109,4 @@ class RowsOfTiles:
     tiles: list[RegisterTiles]
     result: ir.Value | None = None
     ahead: ir.Value | None = None
+    gaps: RowGaps | None = None

@@ -24,7 +24,7 @@ from .emitter import (
     short_vectors,
 )
 from .epilogue import Epilogue, OutputPosition
-from .matmul_blocks import KBlock, LineSource, PanelBlock, PanelColumns, RowsOfTiles
+from .matmul_blocks import KBlock, LineSource, PanelBlock, PanelColumns, RowGaps, RowsOfTiles
 from .register_tiles import (
     RegisterTiles,
     even_register_tiles,
@@ -204,16 +204,21 @@ class MatmulEmitter(VectorEmitter):
         self._blocks(first, lines)
 
     def rows(
-        self, first: ir.Value, result: ir.Value, panel: ir.Value, count: ir.Value | None = None
+        self,
+        first: ir.Value,
+        result: ir.Value,
+        panel: ir.Value,
+        count: ir.Value | None = None,
+        gaps: RowGaps | None = None,
     ) -> None:
         """Multiply a block of rows, or `count` rows, from row `first` on, by a group of panels,
-        from `panel` on, into the result rows from `result` on."""
+        from `panel` on, into the result rows from `result` on, which may have gaps between them."""
         lines = (
             RowsOfTiles(first, self._even_tiles(), result)
             if count is None
             else self._dynamic_lines(first, count, result)
         )
-        self._blocks(panel, lines)
+        self._blocks(panel, replace(lines, gaps=gaps))
 
     def _blocks(self, first: ir.Value, lines: RowsOfTiles) -> None:
         """Multiply a block of rows by a group of panels, from panel `first` on."""
@@ -333,6 +338,8 @@ class MatmulEmitter(VectorEmitter):
         row = self.add(lines.first, line)
         result = row if lines.result is None else self.add(lines.result, line)
         positions = self._positions(result, tiles.size, columns)
+        if lines.gaps is not None:
+            positions = self._behind_gaps(positions, line, tiles.size, lines.gaps)
         rows = self.left(row, k_block.start, tiles.size)
         zeros = self.zeros(tiles.size, columns.parts)
         accumulators = self._start(positions, zeros, k_block)
@@ -415,6 +422,18 @@ class MatmulEmitter(VectorEmitter):
             )
             for line in range(size)
             for part, at, mask in zip(parts, features, columns.masks, strict=True)
+        ]
+
+    def _behind_gaps(
+        self, positions: list[OutputPosition], line: ir.Value, size: int, gaps: RowGaps
+    ) -> list[OutputPosition]:
+        """`positions` of the `size` rows from row `line` of a block on, in a result with gaps."""
+        lines = [self.add(line, number) for number in range(size)]
+        behind = [self.times(gaps.before(self, each), self.shape.columns) for each in lines]
+        parts = len(positions) // size
+        return [
+            replace(position, offset=self.add(position.offset, behind[number // parts]))
+            for number, position in enumerate(positions)
         ]
 
     def _start(

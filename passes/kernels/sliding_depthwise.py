@@ -11,185 +11,23 @@ If no matmul follows, and a matmul comes first, a workgroup may compute one pane
 rows instead, so that none is computed twice. The run chooses what costs less.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...dialects.symbolic import Dim
 from ...mlir import arith, ir
-from .direct_conv_shape import DirectConvShape
 from .direct_convolution import DirectConvEmitter
 from .emitter import Registers
-from .fused_depthwise import DepthwiseSteps, DepthwiseStepsEmitter, StageOperands
-from .image_extents import ImageSizes, known_sizes
+from .fused_depthwise import DepthwiseStepsEmitter, StageOperands
+from .image_ring import ImageRing, RingConvEmitter
 from .loops import while_
-from .packed_matmul import MatmulEmitter, MatmulShape
-from .sizes import Index, index, product
+from .matmul_blocks import RowGaps
+from .packed_matmul import MatmulEmitter
+from .sizes import product
+from .sliding_depthwise_shape import SlidingDepthwiseShape
 
-PIXELS = 48
-"""Pixels that are multiplied at a time, at least: weights are read each time."""
-ROWS = 16
-"""Rows of a workgroup, at least, if each thread has one: image rows at its edges are computed
-twice."""
-SHARES = 4
-"""Workgroups for each thread, at most."""
-FEW_ROWS = 4
-"""Rows for each thread below which threads share the pixels of rows, and not the rows."""
-MANY_PIXELS = 16
-"""Pixels for each thread from which they do."""
-WEIGHTS_SHARE = 1 / 2
-"""L2 budget for the weights, as a share: larger weights are better split between threads than read
-by each."""
-PANEL_PIXELS = 192
-"""Pixels that a workgroup of one panel multiplies at a time, at least."""
-PANEL_IMAGE_SHARE = 1
-"""L2 budget, as a share, for the images that workgroups of one panel read again and again."""
-
+MOST_PIXELS = 1 << 18
+"""Pixels of image rows, at most, of which some are multiplied at once."""
 
 _BELOW = arith.CmpIPredicate.ult
-
-
-def row_shares(rows: int, threads: int) -> int:
-    """Workgroups for each of `threads` that share `rows` of all images."""
-    return min(max(rows // (ROWS * threads), 1), SHARES)
-
-
-@dataclass(frozen=True)
-class SlidingDepthwiseShape(DepthwiseSteps):
-    """The sizes of a kernel."""
-
-    threads: int
-    splits_panels: bool = False
-    """True if workgroups may be panels of channels: the first step is a matmul of the same panels,
-    and no matmul follows."""
-
-    @property
-    def reach(self) -> int:
-        """Image rows that one row of the result spans."""
-        return (self.depthwise.kernel[0] - 1) * self.depthwise.dilations[0] + 1
-
-    @property
-    def is_static(self) -> bool:
-        """True if no size depends on the run."""
-        return None not in (*self.depthwise.image, *self.depthwise.result)
-
-    @property
-    def flops(self) -> int | None:
-        """FLOPs of the ops; None if they depend on sizes known only at run time."""
-        convolution = self.depthwise.flops
-        if convolution is None or not self.is_static:
-            return None
-        images = self.depthwise.image[0] or 0
-        steps = ((self.first, self.depthwise.image), (self.last, self.depthwise.result))
-        for step, image in steps:
-            if isinstance(step, DirectConvShape):
-                convolution += step.flops or 0
-            elif step is not None:
-                height, width, _ = known_sizes(image)
-                convolution += 2 * images * height * width * step.k * step.columns
-        return convolution
-
-    # Workgroups
-
-    @property
-    def workgroups(self) -> ir.Value:
-        """Workgroups, if no size depends on the run, at the insertion point."""
-        return self.count_workgroups()
-
-    def count_workgroups(self, *dynamic: ir.Value) -> ir.Value:
-        """Workgroups, for the sizes that depend on the run, in the order of `split_sizes`."""
-        _, given = self.split_sizes(dynamic)
-        sizes = ImageSizes.of(self.depthwise.image, self.depthwise.result, given)
-        shares = self._row_shares(sizes)
-        if not self.splits_panels:
-            return shares
-        return arith.select(self.is_by_panels(sizes), index(self.depthwise.panels), shares)
-
-    def _row_shares(self, sizes: ImageSizes) -> ir.Value:
-        """Workgroups that share the rows of all images."""
-        rows = index(product(sizes.images, sizes.result_height))
-        shares = arith.divui(rows, index(ROWS * self.threads))
-        shares = arith.minui(arith.maxui(shares, index(1)), index(SHARES))
-        return arith.muli(shares, index(self.threads))
-
-    def is_by_panels(self, sizes: ImageSizes) -> ir.Value:
-        """A flag: workgroups are panels of channels. Threads had better share many weights;
-        otherwise, images fit in the cache, and threads without a panel lose no more than is
-        computed twice at the edges of shares of rows."""
-        assert isinstance(self.first, MatmulShape)
-        convolution, panels = self.depthwise, self.depthwise.panels
-        weights = self.first.k * self.first.columns + convolution.taps * panels * convolution.nr
-        if 4 * weights > self.first.cpu.l2_bytes * WEIGHTS_SHARE:
-            return arith.constant(ir.IntegerType.get_signless(1), 1)
-        pixels = product(product(sizes.images, sizes.height), sizes.width)
-        budget = int(self.first.cpu.l2_bytes * PANEL_IMAGE_SHARE) // (4 * self.first.k)
-        fits = arith.cmpi(_BELOW, index(pixels), index(budget))
-        idle = -panels % self.threads
-        rows = product(sizes.images, sizes.height)
-        twice = max(self.reach - convolution.strides[0], 0) * panels
-        edges = arith.subi(self._row_shares(sizes), index(1))
-        unequal, computed = index(product(rows, idle)), arith.muli(edges, index(twice))
-        return arith.andi(fits, arith.cmpi(arith.CmpIPredicate.ule, unequal, computed))
-
-    def split_sizes(
-        self, dynamic: Sequence[ir.Value]
-    ) -> tuple[Sequence[ir.Value], Sequence[ir.Value]]:
-        """The sizes of the first convolution, if there is one, and those of the depthwise one."""
-        if not isinstance(self.first, DirectConvShape):
-            return (), dynamic
-        count = [*self.first.image, *self.first.result].count(None)
-        return dynamic[:count], dynamic[count:]
-
-    def count_columns(self, rows: Index, pixels: Index) -> ir.Value:
-        """The parts of rows that are computed by different workgroups, for `rows` of `pixels`: one
-        for each thread, or one in all."""
-        if self.depthwise.has_known_width:
-            return index(1)
-        few = arith.cmpi(_BELOW, index(rows), index(FEW_ROWS * self.threads))
-        many = arith.cmpi(_BELOW, index(MANY_PIXELS * self.threads), index(pixels))
-        return arith.select(arith.andi(few, many), index(self.threads), index(1))
-
-    # Memory
-
-    def scratch(self, width: int | Dim, positions: int | Dim) -> tuple[int | Dim, ...]:
-        """Elements of each intermediate of a workgroup, for images of `width` and results of
-        `positions` pixels in a row: those of `rows_at_a_time` rows, at most."""
-        channels, features = self.depthwise.image[3], self.depthwise.result[3]
-        read = self.reach * width + PIXELS * self.depthwise.strides[0]
-        return (
-            *([read * channels] if self.first is not None else []),
-            *([(positions + PIXELS) * features] if self.last is not None else []),
-        )
-
-    def rows_at_a_time(self, sizes: ImageSizes) -> ir.Value:
-        """Result rows that are computed at a time: those of `PIXELS` pixels, or of `PANEL_PIXELS`
-        by a panel, rounded up. All panels are in the memory of one workgroup of all channels, and
-        of those beside it."""
-        pixels = index(PIXELS)
-        if self.splits_panels:
-            pixels = arith.select(self.is_by_panels(sizes), index(PANEL_PIXELS), pixels)
-        longest = arith.maxui(index(sizes.width), index(sizes.result_width))
-        return arith.ceildivui(pixels, arith.maxui(longest, index(1)))
-
-
-class RingConvEmitter(DirectConvEmitter):
-    """Reads the image from a ring buffer: row i is in row i % `ring_rows` of the buffer."""
-
-    ring_rows: ir.Value
-
-    def first_row(self, origin: ir.Value, top: ir.Value) -> ir.Value:
-        """The ring's row of image row `top`, which may be above the image, so that rows inside are
-        at most one turn of the ring further."""
-        above = arith.minsi(top, self.index(0))
-        row = arith.remui(arith.subi(top, above), self.ring_rows)
-        return arith.addi(origin, arith.addi(row, above))
-
-    def row_offset(self, origin: ir.Value, first: ir.Value, tap: ir.Value) -> ir.Value:
-        """The elements between the row that kernel row 0 reads and that of `tap`."""
-        plain = super().row_offset(origin, first, tap)
-        row = arith.addi(arith.subi(first, origin), self.times(tap, self.shape.dilations[0]))
-        turns = arith.cmpi(arith.CmpIPredicate.sge, row, self.ring_rows)
-        whole = self.times(self.ring_rows, product(self.sizes.width, self.pixel_stride))
-        return arith.select(turns, arith.subi(plain, whole), plain)
 
 
 class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
@@ -206,6 +44,10 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
     ):
         super().__init__(shape, image, steps, memory)
         self.shape = shape
+        if isinstance(self.depthwise, RingConvEmitter):
+            self.depthwise.image_margin = shape.margin
+        if isinstance(self.first, DirectConvEmitter):
+            self.first.result_margin = shape.margin
 
     def workgroup(self, workgroup_id: ir.Value, *dynamic: ir.Value) -> None:
         """Emit workgroup `workgroup_id`, for the sizes that depend on the run."""
@@ -218,24 +60,22 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         self.at_a_time = shape.rows_at_a_time(sizes)
         workgroups = shape.count_workgroups(*dynamic)
         workgroup_id, workgroups = self._set_panels(workgroup_id, workgroups)
-        stride = shape.depthwise.strides[0]
-        ring = self.add(self.times(self.add(self.at_a_time, -1), stride), shape.reach)
-        self.ring = _Ring(self.times(ring, workgroup_id), ring)
+        self.ring_rows = shape.ring_rows(self.at_a_time)
+        self.first_of_ring = self.times(self.ring_rows, workgroup_id)
         self.target = arith.muli(self.at_a_time, workgroup_id)
-        if isinstance(self.depthwise, RingConvEmitter):
-            self.depthwise.ring_rows = ring
 
         rows = self.index(product(sizes.images, sizes.result_height))
         columns = arith.minui(shape.count_columns(rows, sizes.result_width), workgroups)
         shares = arith.divui(workgroups, columns)
         share, part = arith.divui(workgroup_id, columns), arith.remui(workgroup_id, columns)
         self._set_span(part, columns)
+        self._clear_margins()
         low = arith.divui(arith.muli(share, rows), shares)
         high = arith.divui(arith.muli(self.add(share, 1), rows), shares)
         while_(
             [low, self.index(0)],
             lambda row, _: arith.cmpi(_BELOW, row, high),
-            lambda row, done: self._rows(row, high, done),
+            lambda row, done: self._rows(row, low, high, done),
         )
 
     def _set_panels(
@@ -254,11 +94,20 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         )
         return arith.select(alone, zero, workgroup_id), arith.select(alone, one, workgroups)
 
+    def _clear_margins(self) -> None:
+        """Fill the margins of the rows in the ring with zeros."""
+        if isinstance(self.depthwise, RingConvEmitter) and self.shape.margin:
+            self._set_ring(self.index(0), self.index(0))
+            self.depthwise.clear_margins(self.panels)
+
     def _set_span(self, part: ir.Value, parts: ir.Value) -> None:
         """Set the pixels of rows that are computed: `part` of `parts`."""
         shape, sizes = self.shape.depthwise, self.depthwise.sizes
         pixels, width = self.index(sizes.result_width), self.index(sizes.width)
-        self.whole = arith.cmpi(arith.CmpIPredicate.eq, parts, self.index(1))
+        self.whole = arith.andi(
+            arith.cmpi(arith.CmpIPredicate.eq, parts, self.index(1)),
+            arith.cmpi(_BELOW, width, self.index(MOST_PIXELS)),
+        )
         first = arith.divui(arith.muli(part, pixels), parts)
         behind = arith.divui(arith.muli(self.add(part, 1), pixels), parts)
         self.span = _Span(first, behind)
@@ -278,9 +127,10 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
             arith.select(self.whole, whole.behind, right),
         )
 
-    def _rows(self, row: ir.Value, high: ir.Value, done: ir.Value) -> Registers:
-        """Emit some rows from `row` on, counted over all images, up to `high`; the image rows
-        before `done` are in the ring. Returns the row behind, and the image rows done then."""
+    def _rows(self, row: ir.Value, low: ir.Value, high: ir.Value, done: ir.Value) -> Registers:
+        """Emit some rows from `row` on, counted over all images, of those from `low` up to `high`;
+        the image rows before `done` are in the ring. Returns the row behind, and the image rows
+        done then."""
         sizes = self.depthwise.sizes
         height = self.index(sizes.result_height)
         batch, position = arith.divui(row, height), arith.remui(row, height)
@@ -290,6 +140,7 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         if self.first is not None:
             begins = arith.cmpi(arith.CmpIPredicate.eq, position, self.index(0))
             done = arith.select(begins, self.index(0), done)
+            self._set_ring(low, arith.muli(batch, height))
             done = self._compute(batch, position, count, done)
             origin = self.ring.first
         target = row if self.last is None else self.target
@@ -297,6 +148,18 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
         if self.last is not None:
             self._multiply_result(self.last, target, row, count)
         return [arith.addi(row, count), done]
+
+    def _set_ring(self, low: ir.Value, image: ir.Value) -> None:
+        """Set the ring of an image whose rows of the result begin at `image`, where those of the
+        workgroup begin at `low`: its end is that of the image rows that are computed first."""
+        convolution, ring = self.shape.depthwise, self.ring_rows
+        begin = arith.subi(arith.maxui(low, image), image)
+        last = self.times(self.add(arith.addi(begin, self.at_a_time), -1), convolution.strides[0])
+        end = self.add(last, self.shape.reach - convolution.low[0])
+        shift = arith.remui(arith.subi(ring, arith.remsi(end, ring)), ring)
+        self.ring = ImageRing(self.first_of_ring, ring, shift)
+        if isinstance(self.depthwise, RingConvEmitter):
+            self.depthwise.ring = self.ring
 
     def _multiply_result(
         self, last: MatmulEmitter, target: ir.Value, row: ir.Value, count: ir.Value
@@ -339,24 +202,24 @@ class SlidingDepthwiseEmitter(DepthwiseStepsEmitter):
     def _multiply(
         self, first: MatmulEmitter, origin: ir.Value, start: ir.Value, end: ir.Value
     ) -> None:
-        """Emit the image rows from `start` to `end` by a matmul: those before the ring's end, then
-        those behind; or the pixels of each that are read."""
-        width, two = self.index(self.depthwise.sizes.width), self.index(2)
-        turn = arith.subi(arith.addi(start, self.ring.rows), arith.remui(start, self.ring.rows))
-        turn = arith.minui(turn, end)
+        """Emit the image rows from `start` to `end` by a matmul: at once, as they are before the
+        ring's end, or the pixels of each that are read."""
+        width, one = self.index(self.depthwise.sizes.width), self.index(1)
         panels = self.panels if self.shape.splits_panels else (0, first.shape.panels)
+        rows = arith.subi(end, start)
+        pixels = arith.select(self.whole, arith.muli(rows, width), self.read.pixels)
+        margin = self.shape.margin
+        line = self.add(width, margin)
+        gaps = RowGaps.between(self, width, margin, self.whole) if margin else None
 
         def part(number: ir.Value) -> None:
-            behind = arith.cmpi(arith.CmpIPredicate.ne, number, self.index(0))
-            low, high = arith.select(behind, turn, start), arith.select(behind, end, turn)
-            low = arith.select(self.whole, low, arith.addi(start, number))
-            pixels = arith.muli(arith.subi(high, low), width)
-            pixels = arith.select(self.whole, pixels, self.read.pixels)
+            low = arith.addi(start, number)
             row = arith.addi(arith.muli(arith.addi(origin, low), width), self.read.first)
-            result = arith.addi(arith.muli(self.ring.place(low), width), self.read.first)
-            self.repeat(*panels, lambda panel: first.rows(row, result, panel, pixels))
+            result = self.add(arith.muli(self.ring.place(low), line), margin)
+            result = arith.addi(result, self.read.first)
+            self.repeat(*panels, lambda panel: first.rows(row, result, panel, pixels, gaps))
 
-        self.repeat(0, arith.select(self.whole, two, arith.subi(end, start)), part)
+        self.repeat(0, arith.select(self.whole, one, rows), part)
 
     def _convolve(
         self, first: DirectConvEmitter, batch: ir.Value, start: ir.Value, end: ir.Value
@@ -384,15 +247,3 @@ class _Span:
     @property
     def pixels(self) -> ir.Value:
         return arith.subi(self.behind, self.first)
-
-
-@dataclass(frozen=True)
-class _Ring:
-    """Rows of a buffer that hold the latest rows of an image: `rows` of them, from `first` on."""
-
-    first: ir.Value
-    rows: ir.Value
-
-    def place(self, row: ir.Value) -> ir.Value:
-        """The row of the buffer for row `row` of the image."""
-        return arith.addi(self.first, arith.remui(row, self.rows))

@@ -113,6 +113,52 @@ def test_named_sizes(vector_bits, activation, threads, stride, names):
             np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
 
 
+WINDOWS = [
+    {"kernel": 5, "pads": [2, 2, 2, 2]},
+    {"kernel": 3, "pads": [0, 0, 1, 1], "strides": 2},
+    {"kernel": 3, "pads": [3, 3, 3, 3], "dilations": 3},
+    {"kernel": 3, "pads": [1, 0, 0, 1], "strides": 4},
+    {"kernel": 5, "pads": [6, 1, 0, 5], "strides": 2, "dilations": 2},
+]
+
+
+@pytest.mark.parametrize("vector_bits", [long(128), 512])
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("last", [False, True])
+def test_windows_of_named_images(window, last, vector_bits):
+    """Rows in the ring have margins, of which windows read zeros, and rows may be few or narrow."""
+    rng = np.random.default_rng(0)
+    attributes = dict(window, group=96, kernel_shape=[window["kernel"]] * 2)
+    del attributes["kernel"]
+    for name in ("strides", "dilations"):
+        attributes[name] = [window.get(name, 1)] * 2
+    constants = {
+        "w0": Const(rng.standard_normal((96, 24, 1, 1)).astype(np.float32) / 5),
+        "w1": Const(rng.standard_normal((96, 1, *attributes["kernel_shape"])).astype(np.float32)),
+        "w2": Const(rng.standard_normal((24, 96, 1, 1)).astype(np.float32) / 10),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c0"]),
+        helper.make_node("Relu", ["c0"], ["a0"]),
+        helper.make_node("Conv", ["a0", "w1"], ["c1"], **attributes),
+        helper.make_node("Relu", ["c1"], ["a1"]),
+        helper.make_node("Conv", ["a1", "w2"], ["y"])
+        if last
+        else helper.make_node("Softmax", ["a1"], ["y"], axis=3),
+    ]
+    model = build_model(nodes, {"x": (np.float32, ["n", 24, "h", "w"])}, ["y"], constants, opset=22)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    pipeline = graph_pipeline("cpu", CpuModel(vector_bits), threads=2)
+    with graphc.compile(model, pipeline=pipeline, threads=2) as compiled:
+        assert compiled.report.rewrites["fuse-depthwise"].count == 1
+        narrow = [(2, 9, width) for width in range(9, 20)]
+        for images, height, width in (*narrow, (3, 31, 10), (1, 60, 14), (1, 9, 150), (5, 10, 9)):
+            x = rng.standard_normal((images, 24, height, width)).astype(np.float32)
+            (expected,) = session.run(None, {"x": x})
+            (found,) = compiled.run(None, {"x": x})
+            np.testing.assert_allclose(found, expected, rtol=5e-5, atol=5e-5)
+
+
 def _channels(stages, cpu, threads):
     roots = [root for root, *_ in stages]
     if not graph.can_split_channels(roots):
