@@ -16,6 +16,7 @@ from ..infra.registry import register
 from ..infra.report import RewriteStatistics
 from ..infra.skipping import SKIPPED, op_shapes
 from ..kernels.sliding_depthwise_shape import FEW_ROWS, PIXELS, WEIGHTS_SHARE, row_shares
+from .depthwise_panels import share_panels
 
 SCRATCH_SHARE = 1 / 2
 """L2 budget for one workgroup's intermediates, as a share."""
@@ -83,10 +84,17 @@ class CpuFuseDepthwise(Pass):
             ops = [op for op in wanted if op is not None]
             if len(ops) < len(wanted):
                 continue
-            found = choose_tiling([_stage(op) for op in ops], self.cpu, self.threads)
+            stages = [_stage(op) for op in ops]
+            first, second = _root(stages[0]), _root(stages[1])
+            undo = None
+            if len(ops) == 2 and isinstance(first, graph.PackedMatmulOp) and _is_depthwise(second):
+                undo = share_panels(first, second, self.cpu)
+            found = choose_tiling(stages, self.cpu, self.threads)
             if isinstance(found, graph.RowTiling):
                 _replace(ops, found)
                 return statistics.record_fired(node, shapes)
+            if undo is not None:
+                undo()
             statistics.record_declined(node, found)
         return None
 

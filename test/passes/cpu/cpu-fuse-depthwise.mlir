@@ -1,9 +1,9 @@
-// RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file %s | filecheck %s
+// RUN: gc-opt '--cpu-fuse-depthwise=threads=2 vector-bits=512' --split-input-file %s | filecheck %s
 // RUN: gc-opt --cpu-fuse-depthwise --split-input-file %s | filecheck %s --check-prefix=OFF
-// RUN: gc-opt --cpu-fuse-depthwise=threads=2 --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
+// RUN: gc-opt '--cpu-fuse-depthwise=threads=2 vector-bits=512' --split-input-file --report -o /dev/null %s 2>&1 | filecheck %s --check-prefix=REPORT
 
 // OFF-NOT: graph.fused_depthwise
-// REPORT: 4 x fuse-depthwise{{.*}}: depthwise, 
+// REPORT: 5 x fuse-depthwise{{.*}}: depthwise, 
 // REPORT-DAG: what follows a step is not the same for all pixels: beside
 // REPORT-DAG: row tiles would compute too much twice, or for too few threads: short
 
@@ -62,6 +62,22 @@ func.func @panels(%x: tensor<1x4x28x16xf32>, %w: tensor<2x16x64xf32>, %v: tensor
   %0 = "graph.packed_matmul"(%x, %w) {columns = 128 : i64, lanes = 16 : i64, mr = 6 : i64} : (tensor<1x4x28x16xf32>, tensor<2x16x64xf32>) -> tensor<1x4x28x128xf32>
   %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 128 : i64, groups = 128 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 4 : i64} : (tensor<1x4x28x128xf32>, tensor<2x3x3x1x64xf32>) -> tensor<1x4x28x128xf32>
   return %1 : tensor<1x4x28x128xf32>
+}
+
+// -----
+
+// The convolution gets panels of as many channels as those of the matmul, which threads share.
+// CHECK-LABEL: @common_panels
+// CHECK: graph.fused_depthwise
+// CHECK-NEXT: graph.packed_matmul
+// CHECK-NEXT: graph.direct_conv{{.*}}tile_w = 5 : i64{{.*}}tensor<2x3x3x1x48xf32>
+// CHECK-NEXT: graph.yield
+// CHECK-NEXT: split = "channels"
+func.func @common_panels(%x: tensor<1x4x28x16xf32>, %w: tensor<2x16x48xf32>) -> tensor<1x4x28x96xf32> {
+  %v = "graph.constant"() {value = dense<1.0> : tensor<3x3x3x1x32xf32>} : () -> tensor<3x3x3x1x32xf32>
+  %0 = "graph.packed_matmul"(%x, %w) {columns = 96 : i64, lanes = 16 : i64, mr = 9 : i64} : (tensor<1x4x28x16xf32>, tensor<2x16x48xf32>) -> tensor<1x4x28x96xf32>
+  %1 = "graph.direct_conv"(%0, %v) {dilations = array<i64: 1, 1>, features = 96 : i64, groups = 96 : i64, high = array<i64: 1, 1>, lanes = 16 : i64, layout = "channels_last", low = array<i64: 1, 1>, strides = array<i64: 1, 1>, tile_w = 8 : i64} : (tensor<1x4x28x96xf32>, tensor<3x3x3x1x32xf32>) -> tensor<1x4x28x96xf32>
+  return %1 : tensor<1x4x28x96xf32>
 }
 
 // -----
