@@ -29,7 +29,7 @@ class CpuModel:
     """Size of the core's L2 cache."""
     l3_bytes: int = 8 << 20
     """The core's share of the last-level cache."""
-    memory_bytes_per_cycle: int = 2
+    memory_bytes_per_cycle: int = 4
     """Read bandwidth of one core beyond its L2, in bytes per cycle, measured in the middle of
     ResNet-50."""
 

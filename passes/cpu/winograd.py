@@ -91,8 +91,16 @@ class WinogradConv(Rewrite):
         return f"it would be {gain:.2f} times as fast" if gain < GAIN else None
 
     def _tile(self, sizes: "Sequence[_Sizes]") -> int:
-        """The best tile for a convolution that may have any of `sizes`."""
-        return max(self.tiles, key=lambda tile: self._mean_gain(tile, sizes))
+        """The tile for a convolution that may have any of `sizes` that is never much slower than
+        the best one for a size (minimax regret)."""
+
+        def regret(tile: int) -> float:
+            return max(
+                max(self._gain(other, shape) for other in self.tiles) / self._gain(tile, shape)
+                for shape in sizes
+            )
+
+        return min(self.tiles, key=regret)
 
     def _mean_gain(self, tile: int, sizes: "Sequence[_Sizes]") -> float:
         return geometric_mean(self._gain(tile, shape) for shape in sizes)

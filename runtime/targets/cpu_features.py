@@ -154,3 +154,10 @@ def host_vector_bits(cpuinfo: Path = Path("/proc/cpuinfo")) -> int:
     on Arm, and on other systems."""
     features = _available(cpuinfo)
     return 512 if "avx512f" in features else 256 if "avx2" in features else 128
+
+
+def host_splits_vectors(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Return whether two units of this CPU take a vector of 512 bits together: that of Zen 4."""
+    if "avx512f" not in _available(cpuinfo):
+        return False
+    return re.search(r"^cpu family\s*: 25$", cpuinfo.read_text(), re.MULTILINE) is not None

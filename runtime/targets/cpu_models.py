@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ...cpu_model import CpuModel
-from .cpu_features import host_vector_bits
+from .cpu_features import host_splits_vectors, host_vector_bits
 
 _VECTOR_BITS = {
     "x86-64": 128, "x86-64-v2": 128, "x86-64-v3": 256, "x86-64-v4": 512,
@@ -13,6 +13,8 @@ _VECTOR_BITS = {
     "icelake-server": 512, "sapphirerapids": 512, "emeraldrapids": 512, "graniterapids": 512,
 }  # fmt: skip
 """Vector widths in bits; 128 for variants that are not listed (Arm's)."""
+_HALF_AT_A_TIME = ("znver4",)
+"""Variants whose two units of 256 bits take a vector of 512 bits together."""
 
 
 def cpu_model(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> CpuModel:
@@ -21,5 +23,7 @@ def cpu_model(variant: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> CpuModel:
     All have the caches of the default model: no kernel has been measured with others.
     """
     if variant == "host":
-        return CpuModel(vector_bits=host_vector_bits(cpuinfo))
-    return CpuModel(vector_bits=_VECTOR_BITS.get(variant, 128))
+        bits, units = host_vector_bits(cpuinfo), 1 if host_splits_vectors(cpuinfo) else 2
+    else:
+        bits, units = _VECTOR_BITS.get(variant, 128), 1 if variant in _HALF_AT_A_TIME else 2
+    return CpuModel(vector_bits=bits, fma_units=units)
