@@ -12,6 +12,7 @@ import graphc
 from graphc.cpu_model import CpuModel
 from graphc.dialects import graph
 from graphc.passes.cpu import fused_depthwise
+from graphc.passes.kernels import sliding_depthwise
 from graphc.passes.pipelines import graph_pipeline
 from harness.marks import long
 
@@ -125,8 +126,11 @@ WINDOWS = [
 @pytest.mark.parametrize("vector_bits", [long(128), 512])
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("last", [False, True])
-def test_windows_of_named_images(window, last, vector_bits):
-    """Rows in the ring have margins, of which windows read zeros, and rows may be few or narrow."""
+@pytest.mark.parametrize("most_pixels", [12, sliding_depthwise.MOST_PIXELS])
+def test_windows_of_named_images(most_pixels, window, last, vector_bits, monkeypatch):
+    """Rows in the ring have margins, of which windows read zeros, and rows may be few or narrow.
+    Those of more than `most_pixels` are multiplied one by one."""
+    monkeypatch.setattr(sliding_depthwise, "MOST_PIXELS", most_pixels)
     rng = np.random.default_rng(0)
     attributes = dict(window, group=96, kernel_shape=[window["kernel"]] * 2)
     del attributes["kernel"]
