@@ -30,8 +30,8 @@ class CpuModel:
     l3_bytes: int = 8 << 20
     """The core's share of the last-level cache."""
     memory_bytes_per_cycle: int = 4
-    """Read bandwidth of one core beyond its L2, in bytes per cycle, measured in the middle of
-    ResNet-50."""
+    """Read bandwidth of one core beyond its L2, in bytes per cycle: that with which the tiles of
+    Winograd convolutions that are estimated to be the fastest are so in ResNet-50."""
 
     @property
     def has_vectors(self) -> bool:

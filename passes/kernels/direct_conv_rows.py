@@ -367,9 +367,9 @@ class DirectConvRows(VectorEmitter, ABC):
 
 def _wider(width: Index, margin: int) -> Index:
     """`width` pixels and those of a margin."""
-    if isinstance(width, int) or not margin:
-        return width if isinstance(width, ir.Value) else width + margin
-    return arith.addi(width, index(margin))
+    if isinstance(width, int):
+        return width + margin
+    return arith.addi(width, index(margin)) if margin else width
 
 
 def _runs(tiles: Sequence[tuple[int, RowTile]]) -> list[tuple[int, int, RowTile]]:
